@@ -6,12 +6,17 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 
-.PHONY: demo test lint unit test-long test-gpu mutants bench soak figures docs lock clean
+# Every process of the tests would compile what it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test lint unit coverage test-long test-gpu mutants bench soak figures docs lock clean
 
 demo: $(RUN_READY)
 	$(BIN)/coinhaze demo -o coinhaze-demo
 
-test: lint docs unit
+test: $(DEV_READY)
+	$(MAKE) -j2 lint docs
+	$(MAKE) unit
 
 lint: $(DEV_READY)
 	$(BIN)/ruff format --check .
@@ -19,11 +24,21 @@ lint: $(DEV_READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The tests of a file share what they build, so one process has them all.
 unit: $(DEV_READY)
-	$(BIN)/pytest -n 2 -m "not long and not gpu"
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --few-examples -m "not long and not gpu"
 
+# What takes minutes, and every example of the properties that `unit` tries on a few.
 test-long: $(DEV_READY)
-	$(BIN)/pytest -n 2 -m "long and not gpu"
+	$(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder --compiled -m "(long or hypothesis) and not gpu"
+
+# Lines and branches that `make unit` runs, by package; TESTS="tests/store" takes a part of it.
+TESTS ?=
+coverage: $(DEV_READY)
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2 --dist loadfile --no-loadscope-reorder --few-examples -m "not long and not gpu" $(TESTS)
+	$(BIN)/coverage combine -q
+	$(BIN)/python tests/covered.py
 
 # On a machine with a GPU and CuPy: pip install -e '.[gpu]'.
 test-gpu: $(DEV_READY)
@@ -44,7 +59,7 @@ bench: $(DEV_READY)
 	$(BIN)/python -m benchmarks.one_coin --size $(SIZE)
 	$(BIN)/python -m benchmarks.building --size $(SIZE)
 	$(BIN)/python -m benchmarks.ingesting --size $(SIZE)
-	$(BIN)/python -m benchmarks.parcels --size $(SIZE)
+	$(BIN)/python -m benchmarks.lots --size $(SIZE)
 
 # Ten minutes of mixed requests to the page; fails if its memory grows.
 soak: $(DEV_READY)
@@ -81,4 +96,4 @@ lock: $(BIN)/uv
 	$(COMPILE) --extra cluster --extra figures --extra keys --extra labels --extra nodes --extra page pyproject.toml requirements/dev.in -o requirements/dev.txt
 
 clean:
-	rm -rf $(VENV) coinhaze-demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) coinhaze-demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -44,7 +44,7 @@ class Row:
     cpu: float
     per_state: float
     mean: float
-    most: float
+    maximum: float
     worst: float
     error: float
     outside: int
@@ -53,7 +53,7 @@ class Row:
         """Show it in columns."""
         return (
             f"{self.name:<34} {self.wall:>7.1f} {self.cpu:>7.1f} {self.per_state:>9.1f} "
-            f"{self.mean:>8.4f} {self.most:>8.4f} {self.worst:>8.4f} {self.error:>8.4f} "
+            f"{self.mean:>8.4f} {self.maximum:>8.4f} {self.worst:>8.4f} {self.error:>8.4f} "
             f"{self.outside:>7}"
         )
 
@@ -90,7 +90,7 @@ def measured(tried: Try, *, wall: float, cpu: float, some: Ints, truth: Floats) 
         cpu=cpu,
         per_state=tried.swept.entries / len(tried.scores.chain),
         mean=widths.mean,
-        most=widths.most,
+        maximum=widths.maximum,
         worst=widths.worst,
         error=float(np.abs(scores.bits[some] - truth).mean()),
         outside=int(outside.sum()),

@@ -61,7 +61,7 @@ def _add_lines(file: gzip.GzipFile, columns: list[str], given: dict[str, pa.Arra
 
 
 class _Texts:
-    """The fields of some rows as text; those not told of are null in the files."""
+    """The fields of some rows as text; those not given are null in the files."""
 
     def __init__(self, ledger: CoinLedger) -> None:
         self.ledger = ledger

@@ -3,7 +3,8 @@
 `python -m benchmarks.cluster` scores a part of the temporal ethereum-week (`--size`) exactly, and a
 preview of it, by two threads and by two processes in turn. Printed are the wall time of each run,
 the CPU seconds of all processes, and what starting takes; then a process is killed midway. It fails
-if any byte differs, or if processes take more than 1.3 times the wall time of threads.
+if any byte differs, or if processes take more than 1.3 times the wall time of threads, the least of
+each: other programs can only make a run longer.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def compare(
         good &= is_same(expected, found)
         show(f"  {cluster.count} processes  {taken}, {'same' if good else 'OTHER'} bytes")
         walls["workers"].append(taken.wall)
-    ratio = float(np.median(walls["workers"]) / np.median(walls["threads"]))
+    ratio = min(walls["workers"]) / min(walls["threads"])
     show(f"  processes take {ratio:.2f} times the wall time of threads, at most {ALLOWED} allowed")
     found, taken = timed(lambda: solve(workers, killing(cluster)))
     same = is_same(expected, found)

@@ -2,7 +2,7 @@
 
 `python -m benchmarks.coin_page` makes the ledger (`--size` 1 is a whole week), or reads FOLDER.
 Sinks are drawn by `--seed`; hubs are the sinks whose transactions spend most coins. Every coin is
-asked about once, after a first one that makes the chain ready and whose time is printed apart.
+requested once, after a first one that makes the chain ready and whose time is printed apart.
 Wall milliseconds, and CPU milliseconds beside them for a machine that is busy with other things.
 """
 
@@ -60,8 +60,8 @@ def hubs(chain: AbsorbingChain, count: int) -> list[str]:
     sinks = sinks[chain.graph.names.party[sinks] < len(ledger.output_tx)]
     inputs = np.bincount(ledger.input_tx, minlength=len(ledger.txids))
     size = inputs[ledger.output_tx[chain.graph.names.party[sinks]]]
-    most = sinks[np.argsort(-size, kind="stable")[:count]]
-    names: list[str] = chain.graph.names.of(most).to_pylist()
+    maximum = sinks[np.argsort(-size, kind="stable")[:count]]
+    names: list[str] = chain.graph.names.of(maximum).to_pylist()
     return names
 
 

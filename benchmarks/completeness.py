@@ -135,5 +135,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=float, default=0.05, help="fraction of a week")
     parser.add_argument("--runs", type=int, default=5)
-    asked = parser.parse_args()
-    main(asked.size, asked.runs)
+    options = parser.parse_args()
+    main(options.size, options.runs)

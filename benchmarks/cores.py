@@ -5,10 +5,11 @@
 Simulates a week, writes and reads it as a folder, builds graph and chain, then scores the coins to
 a mean width for every number of threads and writes the scores once; kernels are compiled before
 the clock starts. `solve` begins with the built chain; `sweep` is the sweep over lists by itself,
-all tries together, and `serial` the share of the rest of the solve. `gain` and `sweep gain` are
-against one thread. The scores must have the same bytes for every number of threads. Then follows
-what every step of the whole way takes and its share of the wall time, with all threads. Needs
-numpy, numba, scipy, pyarrow and msgspec, no database.
+all tries together, and `serial` the share of the rest of the solve. Factors and expected steps are
+found beside the sweep where there is more than one thread, and in `other` where not. `gain` and
+`sweep gain` are against one thread. The scores must have the same bytes for every number of
+threads. Then follows what every step of the whole way takes and its share of the wall time, with
+all threads. Needs numpy, numba, scipy, pyarrow and msgspec, no database.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from typing import Any
 
 import numpy as np
 
-import coinhaze.solve.query
 import coinhaze.solve.structure.structure
 import coinhaze.solve.truncated.truncate
 from coinhaze import AbsorbingChain, Scores, absorbing_chain, transaction_graph
@@ -45,7 +45,6 @@ PARTS = {
     "reduce": (coinhaze.solve.structure.structure, "reduce_chain"),
     "lump": (coinhaze.solve.structure.structure, "lump"),
     "levels": (coinhaze.solve.truncated.truncate, "list_worth"),
-    "factor": (coinhaze.solve.query, "factorise"),
     "sweep": (coinhaze.solve.truncated.truncate, "sweep_blocks"),
     "certify": (coinhaze.solve.truncated.truncate, "certified"),
 }
@@ -145,9 +144,6 @@ def parts_of(run: Run) -> tuple[dict[str, float], dict[str, float]]:
     """Give the parts of a solve, and what is left of it."""
     wall, cpu = dict(run.clock.wall), dict(run.clock.cpu)
     whole, whole_cpu = wall.pop("solve"), cpu.pop("solve")
-    # Certifying includes the expected steps, which are solved for by the factors.
-    wall["certify"] = wall.get("certify", 0.0) - wall.get("factor", 0.0)
-    cpu["certify"] = cpu.get("certify", 0.0) - cpu.get("factor", 0.0)
     wall["other"], cpu["other"] = whole - sum(wall.values()), whole_cpu - sum(cpu.values())
     return wall, cpu
 

@@ -61,7 +61,7 @@ def main() -> None:
     tell([size / SMALLER for size in sizes], lambda name: name in DEAR)
 
 
-def tell(sizes: list[float], asked: Callable[[str], bool]) -> None:
+def tell(sizes: list[float], options: Callable[[str], bool]) -> None:
     """Time some approaches at several sizes, and print a line each."""
     seconds: dict[str, list[float]] = {}
     answered: dict[str, float] = {}
@@ -71,7 +71,7 @@ def tell(sizes: list[float], asked: Callable[[str], bool]) -> None:
         assert isinstance(ledger, CoinLedger)
         rows.append(len(ledger))
         for name, measure in approaches(ledger).items():
-            if not asked(name):
+            if not options(name):
                 continue
             if size == sizes[0]:
                 measure()  # the first call may compile

@@ -27,7 +27,7 @@ from typing import Any
 
 from benchmarks.json_differences import differences, normalised, parsed
 
-# By ledger: its files, and what is asked of them, `{}` being the files. Where the first line is a
+# By ledger: its files, and the queries to them, `{}` being the files. Where the first line is a
 # score, NODE is the node with most bits in its answer, and coins.txt and listed.txt come from it.
 LEDGERS = {
     "bitcoin utxo": (
@@ -239,8 +239,8 @@ class Side:
     def answer(self, process: subprocess.Popen[str]) -> dict[str, Any]:
         """Wait for a command, and give its answer."""
         out, err = process.communicate()
-        told = {"exit": process.returncode, "shown": parsed(out)}
-        return told | ({"refusal": err.splitlines()[-1:]} if process.returncode else {})
+        stated = {"exit": process.returncode, "shown": parsed(out)}
+        return stated | ({"refusal": err.splitlines()[-1:]} if process.returncode else {})
 
     def written(self, name: str) -> dict[str, Any]:
         """Give what a command wrote to a file."""

@@ -16,7 +16,7 @@ from coinhaze import absorbing_chain, transaction_graph
 from coinhaze.simulate import simulate_week
 
 SIZES = (0.01, 0.1, 1.0)
-ASKED = {
+SETTINGS = {
     "sketch k=256": {"accuracy": "preview", "seed": 0},
     "mean within 0.1": {"accuracy": 0.1, "over": "mean"},
 }
@@ -28,15 +28,15 @@ def main(sizes: tuple[float, ...] = SIZES) -> list[tuple[float, str, float]]:
     print(f"{'us/tx':>7} {'peak MB':>8} {'bits':>6} {'width':>7}")
     rows = []
     warm = absorbing_chain(transaction_graph(simulate_week("bitcoin-week", size=0.002)))
-    for asked in ASKED.values():
-        coinhaze.score(warm, **asked)  # type: ignore[arg-type]
+    for options in SETTINGS.values():
+        coinhaze.score(warm, **options)  # type: ignore[arg-type]
     for size in sizes:
         ledger = simulate_week("bitcoin-week", size=size)
         chain = absorbing_chain(transaction_graph(ledger))
-        for method, asked in ASKED.items():
+        for method, options in SETTINGS.items():
 
-            def work(asked: object = asked) -> tuple[float, float]:
-                scores = coinhaze.score(chain, **asked)  # type: ignore[arg-type] # noqa: B023
+            def work(options: object = options) -> tuple[float, float]:
+                scores = coinhaze.score(chain, **options)  # type: ignore[arg-type] # noqa: B023
                 widths = scores.bits_high - scores.bits_low
                 return float(np.nanmean(scores.bits)), float(np.nanmean(widths))
 

@@ -50,11 +50,11 @@ class Comparison:
     same_bits: bool
     same_nodes: bool
     apart: int  # pairs of intervals that do not overlap
-    most: float  # the largest difference of two estimates
+    maximum: float  # the largest difference of two estimates
 
 
 def as_stored(ledger: CoinLedger) -> CoinLedger:
-    """Put a ledger into the order of a store that was told of no positions."""
+    """Put a ledger into the order of a store that knows no positions."""
     tables = ledger.tables()
     order = _transactions_in_order(ledger)
     place = _inverse(order)
@@ -170,7 +170,7 @@ def compare_scores(size: float, store: Path, home: Path) -> Comparison:
         same_bits=stored.equals(ordered),
         same_nodes=stored.select(["node", "balance"]).equals(own.select(["node", "balance"])),
         apart=int((low > high).sum()),
-        most=float(np.abs(np.subtract(stored["bits"], own["bits"])).max()),
+        maximum=float(np.abs(np.subtract(stored["bits"], own["bits"])).max()),
     )
     print(found)
     return found
@@ -205,7 +205,7 @@ def _load(path: Path, window: LedgerWindow) -> tuple[int, int]:
 
 
 def _bytes_read() -> int:
-    """Give what this process asked the system to read, from the disk or its cache."""
+    """Give what this process made the system read, from the disk or its cache."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return int(dict(line.split(": ") for line in lines)["rchar"])
 
@@ -280,5 +280,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=float, default=0.1, help="fraction of a week")
     parser.add_argument("--scores", action="store_true", help="compare scores, too")
-    asked = parser.parse_args()
-    main(asked.size, scores=asked.scores)
+    options = parser.parse_args()
+    main(options.size, scores=options.scores)

@@ -31,10 +31,10 @@ from coinhaze.simulate.weeks import simulate_week
 def wrong_pairs(person: Ints, truth: list[str]) -> tuple[int, int, int]:
     """Count pairs of owned addresses taken for one person's, those wrongly, and all true pairs."""
     _, owner = np.unique(truth, return_inverse=True)
-    alike = person[:, None] == person[None, :]
+    same_owner = person[:, None] == person[None, :]
     same = owner[:, None] == owner[None, :]
-    upper = np.triu(np.ones(alike.shape, dtype=np.bool_), 1)
-    joined, true = alike & upper, same & upper
+    upper = np.triu(np.ones(same_owner.shape, dtype=np.bool_), 1)
+    joined, true = same_owner & upper, same & upper
     return int(joined.sum()), int((joined & ~same).sum()), int(true.sum())
 
 
@@ -55,11 +55,12 @@ def emulation(data: Path) -> list[str]:
             ledger.input_tx.tolist(), ledger.output_owner[ledger.input_output].tolist(), strict=True
         )
     )
-    told = change_outputs(ledger).tolist()
+    changes = change_outputs(ledger).tolist()
     wrong = sum(
-        owners[payer[int(ledger.output_tx[c])]] != owners[int(ledger.output_owner[c])] for c in told
+        owners[payer[int(ledger.output_tx[c])]] != owners[int(ledger.output_owner[c])]
+        for c in changes
     )
-    shown.append(f"Wasabi 2 emulation  change outputs told: {len(told)}, wrongly {wrong}")
+    shown.append(f"Wasabi 2 emulation  change outputs recognised: {len(changes)}, wrongly {wrong}")
     return shown
 
 

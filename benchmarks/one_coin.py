@@ -34,7 +34,7 @@ QUANTILES = (0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 
 
 @dataclass(frozen=True)
-class Asked:
+class Answered:
     """What the questions took: seconds, CPU seconds and width of each; refusals are infinite."""
 
     wall: Floats
@@ -64,7 +64,7 @@ class Asked:
         ]
 
 
-def ask(question: Callable[[int], tuple[float, float]], nodes: Ints) -> Asked:
+def ask(question: Callable[[int], tuple[float, float]], nodes: Ints) -> Answered:
     """Put a question to each node; it gives the interval's two ends."""
     taken = np.full((3, len(nodes)), np.inf)
     for k, node in enumerate(nodes.tolist()):
@@ -75,7 +75,7 @@ def ask(question: Callable[[int], tuple[float, float]], nodes: Ints) -> Asked:
             print(f"refused: {error}")
             continue
         taken[:, k] = time.perf_counter() - wall, time.process_time() - cpu, high - low
-    return Asked(*taken)
+    return Answered(*taken)
 
 
 def questions(
@@ -98,8 +98,8 @@ def questions(
 
 def main(
     chain: AbsorbingChain, *, width: float = 0.05, count: int = 1000, few: int = 50, seed: int = 1
-) -> dict[str, Asked]:
-    """Print the table; origins are asked of `few` sinks."""
+) -> dict[str, Answered]:
+    """Print the table; origins are computed for `few` sinks."""
     small = absorbing_chain(transaction_graph(simulate_town(transactions=50)))
     for question in questions(small, width).values():
         ask(question, np.flatnonzero(small.graph.sinks)[:3])

@@ -1,4 +1,4 @@
-"""A kept ledger's first page, and coin pages nobody asked for before, over HTTP.
+"""A cached ledger's first page, and coin pages on their first request, over HTTP.
 
 `coinhaze simulate bitcoin-week -o week`, `coinhaze score week --accuracy 0.1 --over mean --keep`,
 then `python -m benchmarks.pages week`.
@@ -23,10 +23,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ledger", type=Path)
     parser.add_argument("--coins", type=int, default=200)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     began = time.perf_counter()
     with (
-        serving(asked.ledger) as served,
+        serving(options.ledger) as served,
         httpx2.Client(base_url=served.address, headers=served.bearer, timeout=60) as client,
     ):
         client.get("/").raise_for_status()
@@ -36,15 +36,16 @@ def main() -> None:
         client.get(f"/l/{ledger}").raise_for_status()
         print(f"the ledger's page {time.perf_counter() - began:.2f} s after it")
         time.sleep(SETTLE)
-        taken = [timed(client, f"/l/{ledger}/coin/{n}") for n in names(client, ledger, asked)]
-    low, high, most = 1000 * np.quantile(taken, [0.5, 0.95, 1.0])
+        taken = [timed(client, f"/l/{ledger}/coin/{n}") for n in names(client, ledger, options)]
+    low, high, maximum = 1000 * np.quantile(taken, [0.5, 0.95, 1.0])
     print(
-        f"{len(taken)} coin pages: {low:.0f} ms (50 %), {high:.0f} ms (95 %), {most:.0f} ms (all)"
+        f"{len(taken)} coin pages: {low:.0f} ms (50 %), {high:.0f} ms (95 %), "
+        f"{maximum:.0f} ms (all)"
     )
 
 
-def names(client: httpx2.Client, ledger: str, asked: argparse.Namespace) -> list[str]:
-    """Choose coins of all bits alike, so that those with long pasts are not rare."""
+def names(client: httpx2.Client, ledger: str, options: argparse.Namespace) -> list[str]:
+    """Choose coins evenly over bits, so that those with long pasts are not rare."""
     found: dict[str, None] = {}
     for low in np.arange(0.0, 8.0, 0.25):
         rows = client.get(
@@ -54,7 +55,7 @@ def names(client: httpx2.Client, ledger: str, asked: argparse.Namespace) -> list
         found |= dict.fromkeys(row["name"] for row in rows["rows"])
     some = list(found)
     random.Random(1).shuffle(some)
-    return some[: asked.coins]
+    return some[: options.coins]
 
 
 def timed(client: httpx2.Client, path: str) -> float:

@@ -9,7 +9,7 @@ Who owns what is known in one set, the emulation of ten wallets; pairs are of co
 or two. In the others coins that a later payment spent together had one owner, except in CoinJoins,
 which the lists name; pairs of coins that two payments spent, by payers nothing links, stand for
 different owners. A coin's origins are those before it was spent, so that payment does not give the
-answer away; the naive observer is taken, since informed ones are told by such payments.
+answer away; the naive observer is taken, since informed ones learn from such payments.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from coinhaze.solve.sketch.foresight import seconds_of_a_draw
 from coinhaze.solve.structure.structure import Structure
 
 DRAWS = (256, 1024, 4096)
-MOST_WIDTH, MOST_TIMES = 0.52, 12.0
+MAX_WIDTH, MAX_TIMES = 0.52, 12.0
 
 
 class Preview(NamedTuple):
@@ -47,8 +47,8 @@ def main(size: float = 1.0, draws: tuple[int, ...] = DRAWS, miss: float = 1e-9) 
 
         def work(k: int = k) -> tuple[float, float]:
             scores = coinhaze.score(chain, accuracy="preview", draws=k, miss=miss, seed=1)
-            told = scores.summary()
-            return scores.width, told.bits_mean_high - told.bits_mean_low
+            stated = scores.summary()
+            return scores.width, stated.bits_mean_high - stated.bits_mean_low
 
         run = run_apart(work)
         width, mean_width = run.value
@@ -59,11 +59,11 @@ def main(size: float = 1.0, draws: tuple[int, ...] = DRAWS, miss: float = 1e-9) 
             f"{run.wall:>8.2f} {times:>6.1f} {k * counted:>10.2f}",
             flush=True,
         )
-    most, times = found[-1].width, found[-1].cpu / found[0].cpu
-    holds = most <= MOST_WIDTH and times <= MOST_TIMES
+    maximum, times = found[-1].width, found[-1].cpu / found[0].cpu
+    holds = maximum <= MAX_WIDTH and times <= MAX_TIMES
     print(
-        f"{draws[-1]} draws: {most:.4f} bit wide (at most {MOST_WIDTH}), {times:.1f} times the "
-        f"time of {draws[0]} (at most {MOST_TIMES:g}): {'holds' if holds else 'DOES NOT HOLD'}"
+        f"{draws[-1]} draws: {maximum:.4f} bit wide (at most {MAX_WIDTH}), {times:.1f} times the "
+        f"time of {draws[0]} (at most {MAX_TIMES:g}): {'holds' if holds else 'DOES NOT HOLD'}"
     )
     return found
 

@@ -143,7 +143,7 @@ class Case:
     settings: dict[str, Any]
     methods: dict[str, dict[str, Any]]
     size: float = 1.0
-    long: bool = False  # takes many minutes: run only when asked for
+    long: bool = False  # takes many minutes: run only when requested
 
     @property
     def name(self) -> str:
@@ -235,13 +235,13 @@ class Comparison:
         yield published
         yield self._series("series to 1e-9", 1e-12, published.run.cpu)
         exact: dict[str, Any] | None = None
-        for method, asked in self.case.methods.items():
-            run = run_apart(partial(self._slim_score, asked))
+        for method, options in self.case.methods.items():
+            run = run_apart(partial(self._slim_score, options))
             found = run.value
             if found is None:
                 yield Row(self.case.name, method, run, np.nan)
                 continue
-            if asked["accuracy"] == "exact":
+            if options["accuracy"] == "exact":
                 exact = found
             truth = exact or self._sampled
             errors = np.abs(found["bits"] - truth["bits"])[~np.isnan(truth["bits"])]
@@ -256,8 +256,8 @@ class Comparison:
                 ratio_scaled=published.scaled,
             )
 
-    def _slim_score(self, asked: dict[str, Any]) -> dict[str, Any]:
-        return _slim(coinhaze.score(self.chain, threads=self.threads, **asked))
+    def _slim_score(self, options: dict[str, Any]) -> dict[str, Any]:
+        return _slim(coinhaze.score(self.chain, threads=self.threads, **options))
 
     @cached_property
     def _sampled(self) -> dict[str, Any]:
@@ -286,11 +286,11 @@ class Comparison:
 
 def exact_rows(chain: AbsorbingChain, rows: Ints) -> Floats:
     """Give the bits of a few rows by the transposed solve: expected visits to every state."""
-    asked = Query.of(chain, rows)
-    ends = np.flatnonzero(asked.reduced.column >= 0)
+    options = Query.of(chain, rows)
+    ends = np.flatnonzero(options.reduced.column >= 0)
     bits = np.empty(len(rows))
-    for k, state in enumerate(asked.reduced.state[rows].tolist()):
-        p = (asked.factor.visits(state) * asked.reduced.own)[ends]
+    for k, state in enumerate(options.reduced.state[rows].tolist()):
+        p = (options.factor.visits(state) * options.reduced.own)[ends]
         p = p[p > 0]
         bits[k] = -(p * np.log2(p)).sum()
     return bits
@@ -314,8 +314,8 @@ def warm() -> None:
     """Compile every kernel on small weeks."""
     for case in CASES:
         chain = chain_of(case, 0.002)
-        for asked in case.methods.values():
-            coinhaze.score(chain, **asked)
+        for options in case.methods.values():
+            coinhaze.score(chain, **options)
 
 
 def chain_of(case: Case, size: float) -> AbsorbingChain:

@@ -1,4 +1,4 @@
-"""A server asked of everything for ten minutes: its memory stays what it was.
+"""All kinds of requests to a server for ten minutes: its memory stays what it was.
 
 `python -m benchmarks.soak` (`make soak`) serves two small ledgers and asks, with four clients at
 once, for coins under all rules, tables, CSV, searches, what-ifs, wallets, pages, wrong things and
@@ -29,9 +29,9 @@ from coinhaze.ledger.parquet import write_folder
 from coinhaze.simulate import simulate_week
 
 CLIENTS = 4
-MOST_GROWTH = 0.05
+MAX_GROWTH = 0.05
 FIFTHS, FULL = 5, 2  # caches are full after so many
-NAMES = 40  # coins of each ledger that are asked about
+NAMES = 40  # coins of each ledger that are requested
 POLICIES = ("haircut", "uniform", "fifo", "lifo")
 
 
@@ -122,18 +122,18 @@ def _soak(served: Served, seconds: float, seed: int) -> float:
     threads = [threading.Thread(target=work, args=(asker,)) for asker in askers]
     for thread in threads:
         thread.start()
-    least = []
+    minimum = []
     for k in range(FIFTHS):
         end = until - seconds * (FIFTHS - 1 - k) / FIFTHS
-        least.append(_least_memory(served.process.pid, end))
-        asked = sum(asker.seen.total() for asker in askers)
-        print(f"{asked:>8,} answers, memory {least[-1] / 2**20:.1f} MB", flush=True)
+        minimum.append(_min_memory(served.process.pid, end))
+        options = sum(asker.seen.total() for asker in askers)
+        print(f"{options:>8,} answers, memory {minimum[-1] / 2**20:.1f} MB", flush=True)
     for thread, asker in zip(threads, askers, strict=True):
         thread.join()
         asker.http.close()
     seen: Counter[int] = sum((asker.seen for asker in askers), Counter())
     slowest = max(asker.slowest for asker in askers)
-    growth = least[-1] / least[FULL] - 1
+    growth = minimum[-1] / minimum[FULL] - 1
     print(f"{seen.total():,} answers by status: {dict(sorted(seen.items()))}")
     print(f"slowest answer {slowest:.2f} s; memory {growth:+.1%} since caches were full")
     if seen[500]:
@@ -141,12 +141,12 @@ def _soak(served: Served, seconds: float, seed: int) -> float:
     return growth
 
 
-def _least_memory(pid: int, until: float) -> int:
-    least = memory_of(pid)
+def _min_memory(pid: int, until: float) -> int:
+    minimum = memory_of(pid)
     while time.monotonic() < until:
         time.sleep(min(1.0, max(until - time.monotonic(), 0.01)))
-        least = min(least, memory_of(pid))
-    return least
+        minimum = min(minimum, memory_of(pid))
+    return minimum
 
 
 def _names(served: Served) -> dict[str, list[str]]:
@@ -163,4 +163,4 @@ if __name__ == "__main__":
     parser.add_argument("--size", type=float, default=0.001)
     parser.add_argument("--seed", type=int, default=1)
     grown = main(**vars(parser.parse_args()))
-    sys.exit(f"memory grew by {grown:.1%}" if grown > MOST_GROWTH else 0)
+    sys.exit(f"memory grew by {grown:.1%}" if grown > MAX_GROWTH else 0)

@@ -78,13 +78,13 @@ def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("other", nargs="?", type=Path, help="another checkout")
     parser.add_argument("--times", type=int, default=5, help="runs of each start but the cold one")
-    asked = parser.parse_args(words)
-    sources = [HERE, *([asked.other.resolve()] if asked.other else [])]
+    options = parser.parse_args(words)
+    sources = [HERE, *([options.other.resolve()] if options.other else [])]
     with tempfile.TemporaryDirectory() as folder:
-        found = measured(sources, asked.times, Path(folder))
+        found = measured(sources, options.times, Path(folder))
     click = [cpu for _, cpu in found["import click"]]
     print(f"{'':24}{'wall s':>8}{'CPU s':>8}{'x click':>9}", end="")
-    print(f"{'other wall':>12}{'CPU':>8}{'x other':>9}" if asked.other else "")
+    print(f"{'other wall':>12}{'CPU':>8}{'x other':>9}" if options.other else "")
     for name, values in found.items():
         wall, cpu = values[0]
         print(f"{name:24}{wall:8.2f}{cpu:8.2f}{cpu / click[0]:9.2f}", end="")

@@ -20,7 +20,7 @@ def estimate(
     *,
     walks: int = 4096,
     seed: int = 1,
-    most_steps: int = 1_000_000,
+    max_steps: int = 1_000_000,
 ) -> tuple[Floats, Floats]:
     """Walk back from each of the rows many times: bits of where walks ended, and mean steps.
 
@@ -45,7 +45,7 @@ def estimate(
         rows.astype(np.int64),
         walks,
         seed,
-        most_steps,
+        max_steps,
     )
     return nats / math.log(2), steps
 

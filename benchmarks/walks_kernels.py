@@ -40,11 +40,11 @@ def _entropy(ends):
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def walk_back(indptr, indices, reach, own, column, rows, walks, seed, most_steps):
+def walk_back(indptr, indices, reach, own, column, rows, walks, seed, max_steps):
     """Walk from each row until absorbed; `reach` is the running sum of each row's chances.
 
     Gives the entropy of the outcomes in nats and mean steps, not a number for a row with a walk
-    that was not absorbed within `most_steps`.
+    that was not absorbed within `max_steps`.
     """
     nats = np.full(len(rows), np.nan)
     steps = np.full(len(rows), np.nan)
@@ -56,8 +56,8 @@ def walk_back(indptr, indices, reach, own, column, rows, walks, seed, most_steps
         finished = True
         for w in range(walks):
             at = rows[r]
-            for k in range(most_steps + 1):
-                if k == most_steps:
+            for k in range(max_steps + 1):
+                if k == max_steps:
                     finished = False
                     break
                 taken += 1

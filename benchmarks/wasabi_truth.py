@@ -57,7 +57,7 @@ class Guesses:
         surprise = -np.log2(self.given_truth)
         bits = self.measures["bits over wallets"]
         shown = [
-            f"{len(self.right)} outputs of CoinJoins {'each alike':>20}{'by value':>12}",
+            f"{len(self.right)} outputs of CoinJoins {'by coin':>20}{'by value':>12}",
             *(
                 f"{what:<31}" + "".join(f"{f:>{w}.3f}" for f, w in zip(both, (14, 12), strict=True))
                 for what, both in (
@@ -119,10 +119,10 @@ def guess(truth: Truth) -> Guesses:
     names = ledger.output_names().to_pylist()
     ours = [name in truth.wallet for name in names]
     funds = [n for n, m, own in zip(names, mixed, ours, strict=True) if own and not m]
-    asked = [n for n, m, own in zip(names, mixed, ours, strict=True) if own and m]
+    options = [n for n, m, own in zip(names, mixed, ours, strict=True) if own and m]
     chain = absorbing_chain(transaction_graph(ledger), listed=funds)
-    scores = compare_measures(coinhaze.score(chain, nodes=asked), MEASURES, owners=truth.owners)
-    rows = [_by_wallet(truth, chain, name) for name in asked]
+    scores = compare_measures(coinhaze.score(chain, nodes=options), MEASURES, owners=truth.owners)
+    rows = [_by_wallet(truth, chain, name) for name in options]
     best = [max(sorted(row), key=lambda w: row[w]) for row in rows]
     assert ledger.output_value is not None
     worth = dict(zip(names, ledger.output_value.ints(), strict=True))
@@ -130,18 +130,18 @@ def guess(truth: Truth) -> Guesses:
     for name in funds:
         held[truth.wallet[name]] += worth[name]
     richest = max(held, key=lambda w: held[w])
-    real = [truth.wallet[name] for name in asked]
+    real = [truth.wallet[name] for name in options]
     return Guesses(
         measures={
             "bits": scores.bits,
             "bits over wallets": np.array([shannon(row.values()) for row in rows]),
-            WASABI_2: np.array([truth.score[name] for name in asked]),
+            WASABI_2: np.array([truth.score[name] for name in options]),
             **scores.comparators,
         },
         claimed=np.array([row[w] for row, w in zip(rows, best, strict=True)]),
         given_truth=np.array([row.get(w, 0.0) for row, w in zip(rows, real, strict=True)]),
         right=np.array([b == r for b, r in zip(best, real, strict=True)]),
-        value=np.array([worth[name] for name in asked], dtype=np.float64),
+        value=np.array([worth[name] for name in options], dtype=np.float64),
         richest=np.array([r == richest for r in real]),
     )
 

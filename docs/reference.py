@@ -14,11 +14,12 @@ import click
 
 import coinhaze
 from coinhaze import cli
+from coinhaze.cli.help_texts import HELP
 
 # Groups of public names, by the order in which a user meets them; a test holds them complete.
 GROUPS = {
     "From a ledger to scores": ["read", "transaction_graph", "absorbing_chain", "score", "plan"],
-    "One coin": ["origins", "Origins"],
+    "One coin": ["origins", "destinations", "Origins", "Destinations"],
     "What they give": ["Scores", "NodeScore", "Summary", "Plan"],
     "Ledgers, graphs and chains": [
         "CoinLedger",
@@ -28,12 +29,14 @@ GROUPS = {
         "History",
         "Session",
     ],
-    "Money in order, and money of a list": ["parcels", "Parcels", "taint", "Taint"],
+    "Money in order, and money of a list": ["lots", "Lots", "taint", "Taint"],
     "Informed observers, and what coins share": [
         "informed",
         "InformedBits",
         "shared",
+        "since",
         "SharedOrigins",
+        "Since",
     ],
     "CoinJoins": ["link_matrix", "coinjoin_links"],
     "Other measures, and your own": [
@@ -168,9 +171,9 @@ def cli_page() -> str:
         "# Commands",
         "",
         "Every command with its options, as `coinhaze COMMAND --help` shows them. What an option",
-        "is in Python is on the page of [options](options.md). Exit codes: 0 done, 2 usage, 3 bad",
-        "input, 4 a source is unreachable, 5 the accuracy was not reached, 6 a limit of time or",
-        "memory was met, 130 interrupted.",
+        "is in Python is on the page of [options](options.md).",
+        "",
+        cli.exit_codes(),
         "",
     ]
     for path, command in commands():
@@ -191,7 +194,8 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 
 
 def _command(path: str, command: click.Command) -> Iterator[str]:
-    context = click.Context(command, info_name=path)
+    # A command remembers its help option from the first context that looks for it.
+    context = click.Context(command, info_name=path, help_option_names=list(HELP))
     yield f"## `{path}`"
     yield ""
     yield "```text"

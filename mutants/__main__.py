@@ -1,10 +1,11 @@
 """Check that the tests notice each mutant of the list.
 
 `python -m mutants` (`make mutants`) runs, for each entry, the tests it names on a copy of the
-package with that one change. Tests that fail, or do not end in two minutes, have noticed: the
-mutant is killed. Ends with 1 if a mutant survives that is not listed as equivalent, if an entry no
-longer applies, or if the tests fail without any change. `--only TEXT` takes the entries with that
-text in them, `--from N` those from number N on, `--log FOLDER` writes what the tests printed.
+package with that one change. Tests that fail, or take more than two minutes of CPU time, have
+noticed: the mutant is killed. Ends with 1 if a mutant survives that is not listed as equivalent, if
+an entry no longer applies, or if the tests fail without any change. `--only TEXT` takes the entries
+with that text in them, `--from N` those from number N on, `--log FOLDER` writes what the tests
+printed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from mutants.child import FAILED, PASSED, ROOT, TIMED_OUT, Outcome, pytest_on
 from mutants.copies import Copy
 from mutants.entries import Mutant, load
 
-LIMIT = 120.0  # seconds for one mutant
+LIMIT = 120.0  # seconds of CPU time for one mutant
 BASELINE_LIMIT = 900.0
 
 
@@ -60,7 +61,8 @@ def main() -> int:
     print(f"{len(chosen)} mutants in {minutes:.1f} minutes, {run.cpu / 60:.1f} minutes of CPU")
     counts = Counter(verdicts)
     for verdict in ("killed", "equivalent", "survived", "broken"):
-        print(f"{verdict:>11} {counts[verdict]:4d}")
+        by_time = f", {run.timed_out} of them by time-out" if verdict == "killed" else ""
+        print(f"{verdict:>11} {counts[verdict]:4d}{by_time}")
     return 1 if counts["survived"] or counts["broken"] else 0
 
 
@@ -83,6 +85,7 @@ class Run:
         self.mine = threading.local()
         self.made = iter(range(workers))
         self.cpu = 0.0
+        self.timed_out = 0
 
     def unchanged(self, mutants: Sequence[Mutant]) -> bool:
         """Tell whether all tests named pass on the package as it is; compiles what they need."""
@@ -136,7 +139,9 @@ class Run:
             # Below 0 it was ended by a signal, such as that of a crash. All else is a mistake in
             # the entry: the mutant cannot be imported.
             verdict = "killed" if outcome.code == FAILED or outcome.code < 0 else "broken"
-        test = "(time-out)" if outcome.code == TIMED_OUT else outcome.failed_test
+        timed_out = outcome.code == TIMED_OUT
+        self.timed_out += timed_out
+        test = "(time-out)" if timed_out else outcome.failed_test
         took = f"{outcome.seconds:5.1f} s {outcome.cpu:5.1f} CPU"
         print(f"{number:4d} {verdict:10} {took}  {mutant}  {test}", flush=True)
         if self.log:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from mutants.entries import Mutant
@@ -14,7 +15,13 @@ class DoesNotApply(Exception):
 
 
 def mutated(mutant: Mutant, source: Path) -> tuple[Path, str]:
-    """Give the file a mutant changes, below the folder `source`, and its new text.
+    """Give the file a mutant changes, below the folder `source`, and its new text."""
+    path, tree = changed(mutant, source)
+    return path, ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
+
+def changed(mutant: Mutant, source: Path) -> tuple[Path, ast.Module]:
+    """Give the file a mutant changes, and its changed syntax tree.
 
     If the function is no longer in its module the whole package is searched for it.
     """
@@ -30,7 +37,7 @@ def mutated(mutant: Mutant, source: Path) -> tuple[Path, str]:
     change.within(functions[0])
     if change.found != mutant.times:
         raise DoesNotApply(f"{mutant}: found {change.found} times, not {mutant.times}")
-    return homes[0], ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+    return homes[0], tree
 
 
 def missing_tests(mutant: Mutant, root: Path) -> list[str]:
@@ -39,14 +46,20 @@ def missing_tests(mutant: Mutant, root: Path) -> list[str]:
     for test in mutant.tests:
         file, _, name = test.partition("::")
         path = root / file
-        found = path.exists() and any(_named(ast.parse(path.read_text()), name.replace("::", ".")))
+        found = path.exists() and any(_named(_parsed(path.read_text()), name.replace("::", ".")))
         if not found:
             missing.append(test)
     return missing
 
 
 def _functions(path: Path, mutant: Mutant) -> bool:
-    return any(_named(ast.parse(path.read_text()), mutant.function))
+    return any(_named(_parsed(path.read_text()), mutant.function))
+
+
+@cache
+def _parsed(text: str) -> ast.Module:
+    """Parse what is looked at and not changed: many entries name the same files."""
+    return ast.parse(text)
 
 
 def _searched(mutant: Mutant, source: Path) -> list[Path]:

@@ -17,7 +17,7 @@ import pytest
 from coinhaze import kernels
 
 SMALL = 1 << 15
-MOST = 400  # comparisons of one kernel: as plain Python it is slow
+MAXIMUM = 400  # comparisons of one kernel: as plain Python it is slow
 seen: dict[str, int] = {}  # how often each kernel was called
 
 
@@ -62,7 +62,7 @@ def run(self: kernels.Kernel, *arguments: Any, **named: Any) -> Any:
     name = f"{self.py_func.__module__}.{self.py_func.__name__}"
     seen[name] = seen.get(name, 0) + 1
     size = kernels._entries(arguments) + kernels._entries(named.values())
-    if size > SMALL or seen[name] > MOST:
+    if size > SMALL or seen[name] > MAXIMUM:
         return self.compiled(*arguments, **named)
     known: dict[int, Any] = {}
     mine = copied(arguments, known)

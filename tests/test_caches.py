@@ -27,8 +27,6 @@ REGISTRIES = {
     "errors.py:_secrets",
     "registry.py:_loaded",
 }
-# Explorers of the page: caches of tables and distributions by scores.
-EXPLORERS = {"explore/distribution.py", "explore/table.py"}
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
@@ -64,7 +62,6 @@ def test_no_module_and_no_class_remembers() -> None:
         for node in ast.walk(module):
             if isinstance(node, ast.ClassDef):
                 found += [f"{name}:{node.name}" for s in node.body if _is_shared(s)]
-    found = [each for each in found if each.split(":")[0] not in EXPLORERS]
     assert set(found) <= REGISTRIES, found
 
 
@@ -76,3 +73,8 @@ def test_only_pure_functions_are_memoised() -> None:
                 if ast.unparse(decorator).split("(")[0].split(".")[-1] in ("lru_cache", "cache"):
                     found.add(name)
     assert found <= PURE, found
+
+
+def test_nothing_is_cached_by_object_in_weak_dictionaries() -> None:
+    found = [name for name, _ in modules() if "weakref" in (SOURCE / name).read_text()]
+    assert found == []

@@ -98,3 +98,22 @@ def test_a_full_disk_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert files.load(("int64",)) is None
     assert list(tmp_path.iterdir()) == []
     CompiledFiles(tmp_path / "nowhere", "loop", "a" * 64).save(("int64",), "code")
+
+
+def test_kernels_run_where_the_compiler_is_switched_off(tmp_path: Path) -> None:
+    program = """
+from coinhaze import kernels
+kernels.SMALL = -1
+from coinhaze.solve.exact.pairs_kernels import exact_sum
+import numpy as np
+print(exact_sum(np.array([1e100, 1.0, -1e100])))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert (done.stdout, done.stderr) == ("1.0\n", "")
+    assert not list(tmp_path.rglob("*.nbc"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,9 @@ def double(values: Any) -> float:
     return 2.0 * float(values[0])
 
 
-def counting(monkeypatch: pytest.MonkeyPatch) -> tuple[Kernel, list[str]]:
+def counting(
+    monkeypatch: pytest.MonkeyPatch, entries: Callable[..., int] | None = None
+) -> tuple[Kernel, list[str]]:
     """Give a kernel that writes down how it ran, with the usual limits."""
     ran: list[str] = []
 
@@ -88,7 +91,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> tuple[Kernel, list[str]]:
 
     monkeypatch.setattr(kernels, "_compiling", False)
     monkeypatch.setattr(kernels, "SMALL", 100)
-    return Kernel(double, compiler, plain), ran
+    return Kernel(double, compiler, plain, entries), ran
 
 
 def test_everything_is_compiled_once_an_array_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,9 +101,18 @@ def test_everything_is_compiled_once_an_array_is_large(monkeypatch: pytest.Monke
     assert ran == ["plain", "compiled", "compiled"]
 
 
+def test_a_kernel_may_count_what_it_goes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, ran = counting(monkeypatch, entries=lambda values: int(values[0]))
+    for used in (7, 100, 101):
+        room = np.zeros(1000)
+        room[0] = used
+        loop(values=room)
+    assert ran == ["plain", "plain", "compiled"]
+
+
 def test_a_loop_that_has_taken_long_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     loop, ran = counting(monkeypatch)
-    moments = iter([0.0, kernels.MOST_SECONDS])
+    moments = iter([0.0, kernels.MAX_SECONDS])
     monkeypatch.setattr("coinhaze.kernels.time.thread_time", lambda: next(moments))
     loop(np.ones(3))
     loop(np.ones(3))

@@ -24,6 +24,7 @@ from coinhaze.measures.comparators.side_by_side import compare_measures
 from coinhaze.options import (
     GraphOptions,
     GrowthOptions,
+    HistoryOptions,
     KnowledgeOptions,
     LabOptions,
     ObserverOptions,
@@ -32,9 +33,11 @@ from coinhaze.options import (
     RobustnessOptions,
     ScreenOptions,
     SimulateOptions,
+    SinceOptions,
     SolveOptions,
     WalletOptions,
 )
+from coinhaze.report.destinations import explain_forward
 from coinhaze.report.origins import explain
 from coinhaze.robustness.robustness import robustness
 from coinhaze.robustness.sensitivity import sensitivity
@@ -56,10 +59,13 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, ...]] = {
     coinhaze.score: (*MODEL, SolveOptions),
     coinhaze.plan: (*MODEL, SolveOptions),
     coinhaze.origins: MODEL,
+    coinhaze.destinations: MODEL,
+    coinhaze.since: (*MODEL, SinceOptions, SolveOptions),
     coinhaze.taint: (ReadOptions, GraphOptions),
-    coinhaze.parcels: (ReadOptions, GraphOptions, ObserverOptions),
+    coinhaze.lots: (ReadOptions, GraphOptions, ObserverOptions),
     score_or_reached: (*MODEL, SolveOptions),
     explain: (*MODEL, OriginsOptions),
+    explain_forward: (*MODEL, OriginsOptions),
     LedgerCache: MODEL,
     open_cached: MODEL,
     growth: (*MODEL, GrowthOptions, SolveOptions, SimulateOptions),
@@ -81,6 +87,46 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, ...]] = {
     coinhaze.series: (),
     coinhaze.coinjoin_links: (),
     coinhaze.link_matrix: (),
+    coinhaze.informed: (SolveOptions,),
+    coinhaze.shared: MODEL,
+    coinhaze.register_policy: (),
+    coinhaze.register_comparator: (),
+    coinhaze.Session: MODEL,
+    coinhaze.Session.score: (SolveOptions,),
+    coinhaze.Session.score_or_reached: (SolveOptions,),
+    coinhaze.Session.plan: (SolveOptions,),
+    coinhaze.Session.origins: (),
+    coinhaze.Session.taint: (),
+    coinhaze.History.index: (ReadOptions,),
+    coinhaze.History.index_blocks: (),
+    coinhaze.History.index_node: (),
+    coinhaze.History.score: (SolveOptions, HistoryOptions),
+    coinhaze.History.write_transactions: (SolveOptions, HistoryOptions),
+    coinhaze.CoinLedger.from_transactions: (),
+    coinhaze.CoinLedger.from_columns: (),
+    coinhaze.CoinLedger.tables: (),
+    coinhaze.AccountLedger.from_columns: (),
+    coinhaze.Scores.to_latex: (),
+    coinhaze.Scores.plot: (),
+    coinhaze.Summary.to_latex: (),
+    coinhaze.Since.series: (),
+    coinhaze.SharedOrigins.common: (),
+    coinhaze.Origins.as_dict: (),
+    coinhaze.Destinations.as_dict: (),
+    coinhaze.explore.Explorer: (),
+    coinhaze.explore.Explorer.origins: (),
+    coinhaze.explore.Explorer.group: (),
+    coinhaze.compare.ComparedLedger.of: (),
+    coinhaze.compare.compared_of: (),
+    coinhaze.compare.comparison_rows: (),
+    coinhaze.compare.score_ledgers: (),
+    coinhaze.compare.write_report: (),
+    coinhaze.lab.churn_apart: (),
+    coinhaze.screening.screening_json: (),
+    coinhaze.screening.screening_sections: (),
+    coinhaze.wallet.CoinKnowledge.spend: (),
+    coinhaze.wallet.parties_of: (),
+    coinhaze.wallet.propose: (),
 }
 # Where a function's parameter is more, or less, than the option of that name.
 OTHERWISE = {
@@ -96,6 +142,7 @@ OTHERWISE = {
     ("weigh_wallet", "known"): "the parties themselves",
     ("screen", "dust"): "the amount in the smallest unit",
     ("screen", "nodes"): "None is all sinks",
+    ("since", "nodes"): "coins of CoinJoins are the default",
 }
 KEYWORDS = {
     options.ReadKeywords: ReadOptions,
@@ -114,7 +161,7 @@ def test_keywords_are_the_options_by_name_and_type(keywords: type) -> None:
     assert get_type_hints(keywords) == expected
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: str(f.__name__))
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: str(f.__qualname__))
 def test_signatures_are_the_options_by_name_type_and_default(
     function: Callable[..., Any],
 ) -> None:
@@ -132,6 +179,57 @@ def test_signatures_are_the_options_by_name_type_and_default(
             assert written == option.type, parameter.name
             taken.add(parameter.name)
     assert taken <= known.keys() | {"progress"}, "an option of no subject it is said to have"
+
+
+def exported() -> dict[str, Any]:
+    """Give what the library and its applications export, by name."""
+    found = {name: getattr(coinhaze, name) for name in coinhaze.__all__}
+    for package, value in list(found.items()):
+        if inspect.ismodule(value):
+            del found[package]
+            found |= {f"{package}.{name}": getattr(value, name) for name in value.__all__}
+    return found
+
+
+def test_every_public_function_and_every_method_with_options_is_among_these() -> None:
+    listed = {(f.__module__, f.__qualname__) for f in FUNCTIONS}
+    missing = []
+    for name, value in exported().items():
+        if inspect.isfunction(value):
+            missing += [name] * ((value.__module__, value.__qualname__) not in listed)
+        elif inspect.isclass(value):
+            for word in vars(value):
+                method = getattr(value, word)
+                if word.startswith("_") or not (
+                    inspect.isfunction(method) or inspect.ismethod(method)
+                ):
+                    continue
+                place = (method.__module__, method.__qualname__)
+                missing += [f"{name}.{word}"] * (bool(_names(method)) and place not in listed)
+    assert len(listed) > 60
+    assert not missing
+
+
+# Objects of libraries that are optional: their types are not there where they are not installed.
+FOREIGN = {"ax", "to_polars", "to_pandas", "to_networkx", "plot"}
+
+
+def test_nothing_public_takes_or_gives_just_anything() -> None:
+    routines: list[Any] = [v for v in exported().values() if inspect.isfunction(v)]
+    for value in exported().values():
+        if inspect.isclass(value):
+            routines += [f for k, f in inspect.getmembers(value, inspect.isroutine) if k[0] != "_"]
+            routines += [value.__init__] if "__init__" in vars(value) else []
+    found = set()
+    for routine in routines:
+        if not (getattr(routine, "__module__", None) or "").startswith("coinhaze"):
+            continue
+        for name, written in routine.__annotations__.items():
+            word = routine.__name__ if name == "return" else name
+            if written == "Any" and word not in FOREIGN:
+                found.add(f"{routine.__qualname__}: {name}")
+    assert len(routines) > 100
+    assert not found
 
 
 def test_no_public_signature_takes_just_anything() -> None:
@@ -163,15 +261,16 @@ def test_a_misspelt_option_of_every_public_function_is_rejected_by_mypy(tmp_path
     lines = ["from typing import Any", "thing: Any = None"]
     wrong = {}
     for number, function in enumerate(FUNCTIONS):
-        name = f"f{number}"
-        given = [
-            "thing"
-            for p in inspect.signature(function).parameters.values()
-            if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty
+        root, *inside = function.__qualname__.split(".")
+        name = ".".join((f"f{number}", *inside))
+        needed = [
+            p for p in inspect.signature(function).parameters.values() if p.default is p.empty
         ]
+        given = ["thing" for p in needed if p.kind is p.POSITIONAL_OR_KEYWORD]
+        given += [f"{p.name}=thing" for p in needed if p.kind is p.KEYWORD_ONLY]
         known = next(iter(_names(function)), None)
         misspelt = f"{known or 'option'}_misspelt"
-        lines.append(f"from {function.__module__} import {function.__name__} as {name}")
+        lines.append(f"from {function.__module__} import {root} as f{number}")
         if known is not None:
             lines.append(f"{name}({', '.join([*given, f'{known}=thing'])})")
         lines.append(f"{name}({', '.join([*given, f'{misspelt}=thing'])})")

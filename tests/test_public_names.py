@@ -20,6 +20,12 @@ def test_unknown_names_are_refused() -> None:
         getattr(coinhaze, "nothing_of_the_kind")  # noqa: B009
 
 
+@pytest.mark.parametrize(("former", "new"), [("Parcels", "Lots"), ("parcels", "lots")])
+def test_former_names_still_work_and_name_what_replaces_them(former: str, new: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"coinhaze\.{former} is now coinhaze\.{new}$"):
+        assert getattr(coinhaze, former) is getattr(coinhaze, new)
+
+
 def test_light_commands_import_neither_numba_nor_scipy() -> None:
     code = (
         "import sys; from coinhaze.cli import main, cli\n"

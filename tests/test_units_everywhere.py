@@ -33,6 +33,7 @@ from coinhaze.web import api
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
 from coinhaze.web.jobs import JobQueue
+from coinhaze.web.pages import forms
 from coinhaze.web.pages import routes as pages
 from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.security.headers import Hosts
@@ -43,8 +44,9 @@ MILLIONS = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3}){2,}|\d{7,})(?![\w.])")
 IN_UNIT = re.compile(r"\d BTC\b")
 # What each command is asked, and whether it shows amounts. FOLDER is where the ledger is.
 LINES: dict[str, tuple[str, bool]] = {
-    "compare": ("compare LEDGER -o FOLDER/compared --no-figures", False),
-    "desiderata": ("desiderata", False),
+    "compare": ("compare LEDGER -o FOLDER/compared --no-figures", True),
+    "desiderata": ("desiderata bits haircut --seeds 2", False),
+    "destinations": (f"destinations LEDGER {A}:0", True),
     "growth": ("growth LEDGER --length 2 --walks 5", False),
     "history index": ("history index FOLDER/made.history LEDGER", False),
     "history score": ("history score FOLDER/chain.history --seed 1", True),
@@ -59,6 +61,7 @@ LINES: dict[str, tuple[str, bool]] = {
     "screen": ("screen LEDGER --listed FOLDER/list.txt", True),
     "shared": (f"shared LEDGER {D}:0 {C}:1", False),
     "sensitivity": ("sensitivity LEDGER", False),
+    "since": (f"since LEDGER {D}:0", False),
     "verify": ("verify FOLDER/chain.duckdb", True),
     "wallet": (f"wallet LEDGER --nodes {D}:0 --nodes {C}:1 --amount 1.0", True),
 }
@@ -71,9 +74,11 @@ FILES = {
     "history score": ("history score FOLDER/chain.history --seed 1 -o", (".csv", ".parquet")),
     "history table": ("history table FOLDER/chain.history -o", (".csv", ".parquet", ".json")),
     "origins": (f"origins LEDGER {D}:0 -o", (".json",)),
+    "destinations": (f"destinations LEDGER {A}:0 -o", (".json",)),
     "wallet": (f"wallet LEDGER --nodes {D}:0 -o", (".json",)),
 }
 PAPERS = {
+    "destinations": (f"destinations LEDGER {A}:0 -o", (".html", ".txt")),
     "origins": (f"origins LEDGER {D}:0 -o", (".html", ".txt")),
     "screen": ("screen LEDGER --listed FOLDER/list.txt -o", (".html",)),
     "wallet": (f"wallet LEDGER --nodes {D}:0 --amount 1.0 -o", (".html", ".txt")),
@@ -238,11 +243,11 @@ def test_statements_show_amounts_in_their_unit(name: str, suffix: str, known: Pa
 def _app(folder: Path) -> Any:
     registry = LedgerRegistry([folder / "ledger"], lists={"bad": folder / "list.txt"})
     registry.prepare("ledger", Settings(), lambda *_: None)
-    return guarded(Answers(registry, jobs=JobQueue(patience=60)), token=TOKEN, hosts=Hosts())
+    return guarded(Answers(registry, jobs=JobQueue(patience=600)), token=TOKEN, hosts=Hosts())
 
 
 def routes() -> set[str]:
-    found = (*pages.router.routes, *api.router.routes)
+    found = (*pages.router.routes, *forms.router.routes, *api.router.routes)
     return {route.path for route in found if isinstance(route, APIRoute)}
 
 
@@ -263,11 +268,16 @@ PATHS: dict[str, tuple[str, ...] | None] = {
     "/l/{ledger}/table": (f"{PAGE}/table",),
     "/l/{ledger}/table.{kind}": (f"{PAGE}/table.json", f"{PAGE}/table.csv"),
     "/l/{ledger}/score": None,
+    "/l/{ledger}/walk": None,
+    "/investigation": None,
     "/l/{ledger}/coin/{name}": (f"{PAGE}/coin/{COIN}", f"{PAGE}/coin/{COIN}?list=bad"),
     "/l/{ledger}/coin/{name}/comparators": (f"{PAGE}/coin/{COIN}/comparators",),
+    "/l/{ledger}/coin/{name}/destinations": (f"{PAGE}/coin/{OTHER}/destinations",),
+    "/l/{ledger}/coin/{name}/destinations.json": (f"{PAGE}/coin/{OTHER}/destinations.json",),
     "/l/{ledger}/coin/{name}/shared": (f"{PAGE}/coin/{COIN}/shared?other={OTHER}",),
     "/l/{ledger}/{thing}/{name}": (f"{PAGE}/tx/{C}", f"{PAGE}/address/dan", f"{PAGE}/block/3"),
     "/l/{ledger}/wallet": (f"{PAGE}/wallet",),
+    "/l/{ledger}/screen": (f"{PAGE}/screen",),  # its answer below
     "/jobs": ("/jobs",),
     "/jobs/{job}/cancel": None,
     "/api/v1/ledgers": ("/api/v1/ledgers",),
@@ -280,6 +290,7 @@ PATHS: dict[str, tuple[str, ...] | None] = {
     "/api/v1/ledgers/{ledger}/coins/{name}/comparators": (f"{API}/coins/{COIN}/comparators",),
     "/api/v1/ledgers/{ledger}/coins/{name}/origins": (f"{API}/coins/{COIN}/origins",),
     "/api/v1/ledgers/{ledger}/coins/{name}/origins.csv": (f"{API}/coins/{COIN}/origins.csv",),
+    "/api/v1/ledgers/{ledger}/coins/{name}/destinations": (f"{API}/coins/{OTHER}/destinations",),
     "/api/v1/ledgers/{ledger}/coins/{name}/shared": (f"{API}/coins/{COIN}/shared?other={OTHER}",),
     "/api/v1/ledgers/{ledger}/search": (f"{API}/search?q={COIN}",),
     "/api/v1/ledgers/{ledger}/addresses/{name}": (f"{API}/addresses/dan",),
@@ -287,8 +298,10 @@ PATHS: dict[str, tuple[str, ...] | None] = {
     "/api/v1/ledgers/{ledger}/blocks/{name}": (f"{API}/blocks/3",),
     "/api/v1/ledgers/{ledger}/table": (f"{API}/table",),
     "/api/v1/ledgers/{ledger}/table.csv": (f"{API}/table.csv",),
+    "/api/v1/ledgers/{ledger}/walk": None,
     "/api/v1/ledgers/{ledger}/what-if": (),  # below
     "/api/v1/ledgers/{ledger}/wallet": (),  # below
+    "/api/v1/ledgers/{ledger}/screen": (),  # below
     "/api/v1/jobs": None,
     "/api/v1/jobs/{job}": None,
     "/api/v1/jobs/{job}/result": None,
@@ -333,7 +346,7 @@ def _without_unit(value: Any, unit: str | None = None) -> Iterator[object]:
         yield value
 
 
-@pytest.mark.parametrize("amount", ["1.0 BTC", "0.5", "100_000_000 sat", "100000000"])
+@pytest.mark.parametrize("amount", ["1.0 BTC", "0.5", "100_000_000 sat", "100000000 sat"])
 def test_wallets_take_and_show_amounts_in_their_unit(amount: str, site: Any) -> None:
     question = {"coins": f"{D}:0\n{C}:1", "amount": amount}
     found = ask(site, f"{API}/wallet", method="POST", json=question)
@@ -341,6 +354,24 @@ def test_wallets_take_and_show_amounts_in_their_unit(amount: str, site: Any) -> 
     assert_in_unit(found)
     expected = "50000000" if amount == "0.5" else "100000000"
     assert found.json()["suggestion"]["amount"]["smallest"] == expected
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"),
+    [
+        ("1", "'1': write 1 BTC, or 1 sat, to tell which"),
+        ("100000000", "write 100000000 BTC, or 100000000 sat, to tell which"),
+        ("0,4", "an amount is a number such as 0.05 BTC, not '0,4'"),
+    ],
+)
+def test_an_amount_that_could_be_either_unit_is_refused(amount: str, said: str, site: Any) -> None:
+    for path, question in (
+        (f"{API}/wallet", {"coins": f"{D}:0", "amount": amount}),
+        (f"{API}/screen", {"listed": "nobody", "dust": amount}),
+    ):
+        found = ask(site, path, method="POST", json=question)
+        assert found.status_code == 422, found.text
+        assert said in found.json()["error"]["message"]
 
 
 def test_the_form_reads_plain_numbers_in_the_unit_it_names(site: Any) -> None:
@@ -371,7 +402,30 @@ def test_a_served_ledger_can_be_given_its_unit(unknown: Path) -> None:
     registry = LedgerRegistry([unknown / "ledger"], units={"ledger": "GEM:2"})
     registry.prepare("ledger", Settings(), lambda *_: None)
     assert registry.card("ledger").unit == "GEM"
-    app = guarded(Answers(registry, jobs=JobQueue(patience=60)), token=TOKEN, hosts=Hosts())
+    app = guarded(Answers(registry, jobs=JobQueue(patience=600)), token=TOKEN, hosts=Hosts())
     assert "GEM" in ask(app, f"{PAGE}/coin/{COIN}").text
     with pytest.raises(coinhaze.UsageError, match="no ledger 'other'"):
         LedgerRegistry([unknown / "ledger"], units={"other": "GEM:2"})
+
+
+def test_screenings_take_and_show_amounts_in_their_unit(site: Any) -> None:
+    # Nobody holds so little listed money by any rule but poison: it is dust.
+    for dust in ("1.5", "1.5 BTC", "150_000_000 sat"):
+        form = {"list": "bad", "nodes": f"{D}:0\n{C}:1", "dust": dust}
+        page = ask(site, f"{PAGE}/screen", method="POST", data=form, headers=SAME)
+        assert page.status_code == 200, page.text
+        assert_in_unit(page)
+        assert "below 1.5 BTC each" in page.text
+        assert "2.01000009 BTC" in page.text
+        paper = ask(
+            site, f"{PAGE}/screen", method="POST", data={**form, "kind": "html"}, headers=SAME
+        )
+        text = re.sub(r"<style>.*?</style>", "", paper.text, flags=re.S)
+        # What was typed is in the command that makes the same.
+        assert not MILLIONS.findall(text.replace("150_000_000", ""))
+    reply = ask(site, f"{API}/screen", method="POST", json={"list": "bad", "dust": "1.5 BTC"})
+    document = reply.json()
+    assert document["dust"] == 150_000_000
+    assert document["provenance"]["unit"] == "BTC:8"
+    for row in document["nodes"]:
+        assert row["balance_shown"] == f"{unit_named('BTC').number(int(row['balance']))} BTC"

@@ -60,7 +60,7 @@ class Answer:
 # ---------------------------------------------------------------- openings and assembly
 
 
-def _least_openings(units: Sequence[Unit], accounts: set[str], temporal: bool) -> dict[str, int]:
+def _min_openings(units: Sequence[Unit], accounts: set[str], temporal: bool) -> dict[str, int]:
     """Give each account the least opening balance that covers its spending."""
     balance = dict.fromkeys(accounts, 0)
     lowest = dict.fromkeys(accounts, 0)
@@ -78,20 +78,20 @@ def _least_openings(units: Sequence[Unit], accounts: set[str], temporal: bool) -
 
 
 def _openings(
-    least: Mapping[str, int],
+    minimum: Mapping[str, int],
     opening: Opening,
     top_up: bool,
     clusters: Mapping[str, str],
 ) -> dict[str, int]:
     """Apply the surplus or the user's table to the accounts of a ledger."""
     if isinstance(opening, str):
-        return dict(least)
+        return dict(minimum)
     table: dict[str, int] = {}
     for name, amount in opening.items():
         entity = clusters.get(name, name)
         table[entity] = table.get(entity, 0) + amount
     result = {}
-    for account, needed in least.items():
+    for account, needed in minimum.items():
         given = table.get(account, 0)
         if given < needed and not top_up:
             raise ValueError(f"opening balance of {account} is {needed - given} too low")
@@ -188,8 +188,8 @@ def account_graph(
         if not burns:
             accounts.add(head)
         units.append([(tail, head, amount)])
-    least = _least_openings(units, accounts, time == "temporal")
-    openings = minted | _openings(least, opening, top_up, entity)
+    minimum = _min_openings(units, accounts, time == "temporal")
+    openings = minted | _openings(minimum, opening, top_up, entity)
     return _assemble(units, openings, accounts if time == "temporal" else set())
 
 
@@ -289,10 +289,10 @@ def coin_graph(
     coins = {coin.name: coin for step in steps for coin in step.spends + step.makes}
     units = _units(steps, {name: name for name in coins})
     pool_nodes = {pool for step in steps for pool in step.pools}
-    least = _least_openings(units, pool_nodes, temporal=True)
+    minimum = _min_openings(units, pool_nodes, temporal=True)
     openings = {step.node: step.minted for step in steps}
     openings |= {coin.name: coin.value for coin in old}
-    openings |= _openings(least, opening, top_up, {})
+    openings |= _openings(minimum, opening, top_up, {})
     graph = _assemble(units, openings, pool_nodes, {step.node for step in steps})
     graph.nodes |= {step.node for step in steps}
     graph.owner |= {name: coin.owner for name, coin in coins.items() if coin.owner != name}
@@ -315,7 +315,7 @@ def address_graph(
     units = _units(steps, node_of)
     accounts = set(node_of.values()) | {pool for step in steps for pool in step.pools}
     openings = _openings(
-        _least_openings(units, accounts, time == "temporal"), opening, top_up, entity
+        _min_openings(units, accounts, time == "temporal"), opening, top_up, entity
     )
     if opening == "observed":
         openings |= dict.fromkeys(node_of.values(), 0)

@@ -51,9 +51,9 @@ def _bitcoin(data: Path) -> list[Path]:
 
 def line(name: str, found: Sensitivity) -> str:
     moved = {one.choice.name: found.moved(one) for one in found.varied if one.summary}
-    told = [f"{value:+.2f}" for value in moved.values()]
+    stated = [f"{value:+.2f}" for value in moved.values()]
     return f"{name}: {found.base.bits_mean:.2f}; " + ", ".join(
-        f"{choice} {value}" for choice, value in zip(moved, told, strict=True)
+        f"{choice} {value}" for choice, value in zip(moved, stated, strict=True)
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 from coinhaze.lab.lab import Point, lab
-from coinhaze.measures.bands import paired_band, unpaired_band
+from coinhaze.measures.bands import paired_band
 
 SHARE = 0.25  # of people adopt
 
@@ -28,16 +28,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--people", type=int, default=60)
     parser.add_argument("--payments", type=int, default=300)
-    asked = parser.parse_args()
-    one, two = asked.names
-    size = {"seeds": asked.seeds, "people": asked.people, "payments": asked.payments}
+    options = parser.parse_args()
+    one, two = options.names
+    size = {"seeds": options.seeds, "people": options.people, "payments": options.payments}
     first, second = (lab(name, values=[SHARE], **size).points[0] for name in (one, two))
     tell(one, first)
     tell(two, second)
-    pair = first.trials.bits, second.trials.bits
-    difference, apart = paired_band(*pair), unpaired_band(*pair)
+    difference = paired_band(first.trials.bits, second.trials.bits)
     print(f"{one} less {two}: {difference.low:.2f} to {difference.high:.2f} bits")
-    print(f"(had they not shared their seeds: {apart.low:.2f} to {apart.high:.2f})")
 
 
 if __name__ == "__main__":

@@ -20,12 +20,12 @@ def main() -> None:
     parser.add_argument("weeks", nargs="*", default=["dai", "usdc"])
     parser.add_argument("--size", type=float, default=0.02)
     parser.add_argument("-o", "--output", type=Path, default=Path("reproduced"))
-    asked = parser.parse_args()
-    weeks = [ComparedLedger.of(f"week:{name}", size=asked.size) for name in asked.weeks]
-    asked.output.mkdir(exist_ok=True)
-    scores = score_ledgers(weeks, asked.output)
-    write_manifest(asked.output, scores, published=True)
-    write_report(asked.output, figures=False)
+    options = parser.parse_args()
+    weeks = [ComparedLedger.of(f"week:{name}", size=options.size) for name in options.weeks]
+    options.output.mkdir(exist_ok=True)
+    scores = score_ledgers(weeks, options.output)
+    write_manifest(options.output, scores, published=True)
+    write_report(options.output, figures=False)
     for path in scores:
         row = read_score_file(path)
         print(f"{path.stem}: {row.bits.mean():.4f} bits over {len(row.bits)} sinks")

@@ -19,11 +19,11 @@ def main() -> None:
     parser.add_argument("ledger", nargs="?")
     parser.add_argument("coins", nargs="*")
     parser.add_argument("--amount", type=int, default=100_000)
-    asked = parser.parse_args()
-    ledger = coinhaze.read(asked.ledger) if asked.ledger else simulate_town()
+    options = parser.parse_args()
+    ledger = coinhaze.read(options.ledger) if options.ledger else simulate_town()
     graph = coinhaze.transaction_graph(ledger)
     # In the made-up town, the three last unspent coins are mine.
-    names = asked.coins or coinhaze.score(graph).to_arrow()["node"].to_pylist()[-3:]
+    names = options.coins or coinhaze.score(graph).to_arrow()["node"].to_pylist()[-3:]
     wallet = weigh_wallet(
         coinhaze.absorbing_chain(graph), [find_coin(graph, name) for name in names]
     )
@@ -34,10 +34,10 @@ def main() -> None:
             f"{holding.equal_origins:.1f} equal origins; likeliest {first.words} "
             f"({first.share:.1%})"
         )
-    told = suggest_coins(wallet, asked.amount)
-    if told.chosen is not None:
-        print(f"for {asked.amount}: {', '.join(told.chosen.coins)}")
-    for reason in told.why:
+    found = suggest_coins(wallet, options.amount)
+    if found.chosen is not None:
+        print(f"for {options.amount}: {', '.join(found.chosen.coins)}")
+    for reason in found.why:
         print(f"  {reason}")
 
 

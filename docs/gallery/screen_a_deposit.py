@@ -21,9 +21,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--listed", nargs="+", default=["thief"])
     parser.add_argument("--deposit", default="deposit")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     ledger = coinhaze.AccountLedger.from_transfers(PAID)
-    found = screen(ledger, asked.listed, nodes=[asked.deposit], time="temporal")
+    found = screen(ledger, options.listed, nodes=[options.deposit], time="temporal")
     for policy, shares in found.shares.items():
         print(f"{policy}: {shares[0]:.1%} of the deposit")
     for rule, why in found.undefined.items():

@@ -37,10 +37,10 @@ def newest_first(half_life: float) -> object:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--half-lives", type=float, nargs="+", default=[10.0, 100.0, 1e9])
-    asked = parser.parse_args()
+    options = parser.parse_args()
     graph = coinhaze.transaction_graph(simulate_town(transactions=600, people=60))
     for policy, name in [("proportional", "proportional")] + [
-        (newest_first(life), f"half after {life:g}") for life in asked.half_lives
+        (newest_first(life), f"half after {life:g}") for life in options.half_lives
     ]:
         scores = coinhaze.score(coinhaze.absorbing_chain(graph, policy=policy))
         print(f"{name}: {scores.bits.mean():.4f} bits on average")

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from coinhaze import compare, explore, growth, lab, robustness, screening, wallet
     from coinhaze.coinjoin.link_matrix import link_matrix
     from coinhaze.errors import (
         AccuracyError,
@@ -33,24 +34,28 @@ if TYPE_CHECKING:
     from coinhaze.measures import Origins, Scores, Summary, Taint
     from coinhaze.measures.comparators.registry import register_comparator
     from coinhaze.measures.comparators.side_by_side import ComparedScores, compare_measures
+    from coinhaze.measures.destinations import Destinations
     from coinhaze.measures.pairs import SharedOrigins
     from coinhaze.measures.scores import InformedBits, NodeScore
+    from coinhaze.measures.since import Since
     from coinhaze.observer import AbsorbingChain, absorbing_chain
     from coinhaze.observer.coinjoin_links import coinjoin_links
     from coinhaze.observer.policies import register_policy
     from coinhaze.readers import read
     from coinhaze.session import Session
     from coinhaze.solve import (
-        Parcels,
+        Lots,
         Plan,
+        destinations,
         eliminate,
         informed,
+        lots,
         origins,
-        parcels,
         plan,
         score,
         series,
         shared,
+        since,
         sweep,
         taint,
     )
@@ -64,21 +69,23 @@ __all__ = [
     "CoinLedger",
     "CoinhazeError",
     "ComparedScores",
+    "Destinations",
     "History",
     "InformedBits",
     "InputError",
     "LedgerError",
+    "Lots",
     "NodeScore",
     "NotAnswering",
     "OpeningError",
     "Origins",
-    "Parcels",
     "Plan",
     "PolicyError",
     "ResourceError",
     "Scores",
     "Session",
     "SharedOrigins",
+    "Since",
     "SourceUnreachable",
     "Summary",
     "Taint",
@@ -89,14 +96,15 @@ __all__ = [
     "coinjoin_links",
     "compare",
     "compare_measures",
+    "destinations",
     "eliminate",
     "explore",
     "growth",
     "informed",
     "lab",
     "link_matrix",
+    "lots",
     "origins",
-    "parcels",
     "plan",
     "read",
     "register_comparator",
@@ -106,6 +114,7 @@ __all__ = [
     "screening",
     "series",
     "shared",
+    "since",
     "sweep",
     "taint",
     "transaction_graph",
@@ -120,21 +129,23 @@ _HOME = {
     "CoinLedger": "ledger",
     "CoinhazeError": "errors",
     "ComparedScores": "measures.comparators.side_by_side",
+    "Destinations": "measures.destinations",
     "History": "history",
     "InformedBits": "measures.scores",
     "InputError": "errors",
     "LedgerError": "errors",
+    "Lots": "solve",
     "NodeScore": "measures.scores",
     "NotAnswering": "errors",
     "OpeningError": "errors",
     "Origins": "measures",
-    "Parcels": "solve",
     "Plan": "solve",
     "PolicyError": "errors",
     "ResourceError": "errors",
     "Scores": "measures",
     "Session": "session",
     "SharedOrigins": "measures.pairs",
+    "Since": "measures.since",
     "SourceUnreachable": "errors",
     "Summary": "measures",
     "Taint": "measures",
@@ -144,11 +155,12 @@ _HOME = {
     "absorbing_chain": "observer",
     "coinjoin_links": "observer.coinjoin_links",
     "compare_measures": "measures.comparators.side_by_side",
+    "destinations": "solve",
     "eliminate": "solve",
     "informed": "solve",
     "link_matrix": "coinjoin.link_matrix",
+    "lots": "solve",
     "origins": "solve",
-    "parcels": "solve",
     "plan": "solve",
     "read": "readers",
     "register_comparator": "measures.comparators.registry",
@@ -156,6 +168,7 @@ _HOME = {
     "score": "solve",
     "series": "solve",
     "shared": "solve",
+    "since": "solve",
     "sweep": "solve",
     "taint": "solve",
     "transaction_graph": "graph",
@@ -163,10 +176,19 @@ _HOME = {
 # The applications: packages with functions and results of their own.
 _PACKAGES = ("compare", "explore", "growth", "lab", "robustness", "screening", "wallet")
 
+# Former names, which work until 2.0, and what replaces them.
+_FORMER = {"Parcels": "Lots", "parcels": "lots"}
+
 
 def __getattr__(name: str) -> object:
     if name in _PACKAGES:
         return import_module(f"coinhaze.{name}")
+    if name in _FORMER:
+        from warnings import warn
+
+        new = _FORMER[name]
+        warn(f"coinhaze.{name} is now coinhaze.{new}", DeprecationWarning, stacklevel=2)
+        name = new
     if name not in _HOME:
         raise AttributeError(f"module 'coinhaze' has no attribute {name!r}")
     return getattr(import_module(f"coinhaze.{_HOME[name]}"), name)

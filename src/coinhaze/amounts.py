@@ -3,7 +3,7 @@
 An amount is split into digits of base 2^32, lowest first, one int64 column a digit. Digits add up
 column by column without overflow for up to 2^31 rows, and one pass of carries brings them back to
 normal form: all but the last in [0, 2^32), the last one signed. So sums, differences and
-comparisons are exact for satoshi and for uint256 tokens alike, with the same few numpy calls;
+comparisons are exact both for satoshi and for uint256 tokens, with the same few numpy calls;
 only the number of columns differs. A column whose amounts, signs left out, add up to less than
 2^61 needs no splitting: no sum over some of its rows, nor one of two such columns, overflows. Each
 column lies in one piece of memory (Fortran order), so that numpy runs down it at full speed.

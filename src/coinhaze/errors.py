@@ -212,7 +212,7 @@ class AccuracyError(CoinhazeError):
     """The requested accuracy was not reached; the message says what was.
 
     `scores` holds what was reached, with proven intervals that are wider than requested, and
-    `origins` the same where the origins of one node were asked for. They are None where nothing
+    `origins` the same where the origins of one node were requested. They are None where nothing
     can be trusted: a law is broken, or numbers left the range of floats.
 
     >>> import coinhaze
@@ -249,20 +249,39 @@ class ResourceError(CoinhazeError):
     exit_code = 6
 
 
-def first_few(names: Sequence[str], most: int = 3) -> str:
+def count_words(number: int, one: str, many: str | None = None) -> str:
+    """Say a count with its noun.
+
+    >>> count_words(4320, "origin"), count_words(1, "origin"), count_words(2, "entry", "entries")
+    ('4,320 origins', '1 origin', '2 entries')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def first_few(names: Sequence[str], maximum: int = 3) -> str:
     """Show some of many names.
 
     >>> first_few(["a", "b", "c", "d"])
     'a, b, c, ...'
     """
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+    return ", ".join(names[:maximum]) + (", ..." if len(names) > maximum else "")
 
 
-def shorten(value: object, most: int = 120) -> str:
+def not_in_ledger(listed: Sequence[str]) -> str:
+    """Say which names of a list the ledger does not have.
+
+    >>> not_in_ledger(["nobody"])
+    'list: 1 name not in the ledger: nobody'
+    """
+    names = "name" if len(listed) == 1 else "names"
+    return f"list: {len(listed)} {names} not in the ledger: {first_few(listed, 5)}"
+
+
+def shorten(value: object, maximum: int = 120) -> str:
     """Show a value as text of bounded length, escaped, for error messages.
 
     >>> shorten("1.5")
     "'1.5'"
     """
     text = without_secrets(repr(value))  # before it is cut: half a secret would stay
-    return text if len(text) <= most else text[: most - 3] + "..."
+    return text if len(text) <= maximum else text[: maximum - 3] + "..."

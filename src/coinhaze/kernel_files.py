@@ -70,6 +70,8 @@ def use_files(compiled: Any, source: str) -> None:
     """Let a compiled function load and save its code; `source` is a digest of its sources."""
     from numba.core.caching import FunctionCache
 
+    if not hasattr(compiled, "py_func"):
+        return  # the function itself, where NUMBA_DISABLE_JIT is set
     cache = FunctionCache(compiled.py_func)
     # Without the line, so that files of a kernel that has moved are replaced.
     name = f"{compiled.py_func.__module__}.{compiled.py_func.__qualname__}".replace(

@@ -31,7 +31,7 @@ Function = Callable[..., Any]
 # some thousand rows. And the seconds that one loop may take so in all: loading the compiler and
 # compiling the loop take longer.
 SMALL = 1 << 18
-MOST_SECONDS = 2.0
+MAX_SECONDS = 2.0
 
 _lock = threading.RLock()  # while functions are copied
 _compiling = False  # whether some array was not small: from then on everything is compiled
@@ -49,11 +49,13 @@ class Kernel:
         function: Function,
         compiler: Callable[[Function], Function],
         plain: Function | None = None,
+        entries: Callable[..., int] | None = None,
     ) -> None:
         update_wrapper(self, function)
         self.py_func = function
         self._compiler = compiler
         self._quicker = plain or function
+        self._entries = entries
         self._seconds = 0.0
         self._plain: Function | None = None
         self._compiled: Function | None = None
@@ -61,8 +63,8 @@ class Kernel:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Run it."""
         global _compiling
-        if not _compiling and self._seconds < MOST_SECONDS:
-            if _entries(arguments) + _entries(named.values()) <= SMALL:
+        if not _compiling and self._seconds < MAX_SECONDS:
+            if self._size(arguments, named) <= SMALL:
                 import numpy as np  # a command says what to announce before it needs numpy
 
                 begun = time.thread_time()
@@ -74,6 +76,11 @@ class Kernel:
                     self._seconds += time.thread_time() - begun
             _compiling = True
         return self.compiled(*arguments, **named)
+
+    def _size(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> int:
+        if self._entries is not None:
+            return self._entries(*arguments, **named)
+        return _entries(arguments) + _entries(named.values())
 
     @property
     def plain(self) -> Function:
@@ -130,14 +137,16 @@ _sources = Sources(Kernel)
 def kernel(
     *,
     plain: Function | None = None,
+    entries: Callable[..., int] | None = None,
     inline: str = "never",
     error_model: str = "python",
     fastmath: Set[str] = frozenset(),
     _nrt: bool = True,
 ) -> Callable[[Function], Any]:
-    """Make a function a kernel; all but `plain` is what numba.njit calls so.
+    """Make a function a kernel; all but `plain` and `entries` is what numba.njit calls so.
 
-    Where plain Python has a quicker way to the same bits, `plain` is that.
+    Where plain Python has a quicker way to the same bits, `plain` is that. Where arrays have room
+    for more than a call reads or writes, `entries` counts from its arguments what it does.
     """
     options = {"inline": inline, "error_model": error_model, "_nrt": _nrt}
 
@@ -150,7 +159,7 @@ def kernel(
             use_files(made, _sources.of(function.__globals__))
             return made
 
-        return Kernel(function, compiler, plain)
+        return Kernel(function, compiler, plain, entries)
 
     return decorate
 

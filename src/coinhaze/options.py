@@ -52,7 +52,7 @@ Accuracy: TypeAlias = Literal["exact", "preview"] | float
 Method: TypeAlias = Literal["auto", "sweep", "eliminate", "series", "published"]
 Over: TypeAlias = Literal["worst", "mean"]
 Preset: TypeAlias = Literal["paper"]
-Grouping: TypeAlias = Literal["year", "height", "value", "age"]
+Grouping: TypeAlias = Literal["year", "month", "height", "value", "age"]
 Device: TypeAlias = Literal["cpu", "gpu", "auto"]
 
 
@@ -248,8 +248,8 @@ class ObserverOptions:
     )
     listed: Iterable[str] | None = option(
         None,
-        "Names to measure exposure to: a FILE with one a line. Bits of scores and origins are then "
-        "over these and all else.",
+        "Names to measure exposure to: a FILE with one per line. Bits of scores and origins are "
+        "then over these and all else.",
         metavar="FILE",
     )
     links: Links | None = option(
@@ -409,6 +409,15 @@ class GrowthOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SinceOptions:
+    """Bits as blocks go by."""
+
+    points: int = option(
+        12, "How many moments to look at, evenly spread over transactions.", minimum=1
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class RobustnessOptions:
     """How bits fall as an observer learns more."""
 
@@ -503,7 +512,7 @@ class KnowledgeOptions:
         None, "The heuristic to use; without a SOURCE all are listed.", metavar="NAME"
     )
     services: str | None = option(
-        None, "The services or pools: a FILE with one a line.", metavar="FILE"
+        None, "The services or pools: a FILE with one per line.", metavar="FILE"
     )
     gas_prices: str | None = option(
         None, "Gas prices of payments: a FILE payment,gas_price.", metavar="FILE"
@@ -577,18 +586,27 @@ class HistoryOptions:
     """Whole histories."""
 
     group: Grouping = option("year", "What to group unspent coins by.", spelling="--group-by")
+    over_time: bool = option(
+        False, "What was unspent at the end of each month since the first block."
+    )
     blocks: int = option(1000, "How many blocks a simulated history has.", minimum=1)
     transactions: Path | None = option(
         None,
         "Also score every transaction, and write a Parquet file for each piece to a new FOLDER.",
         metavar="FOLDER",
     )
+    top_sources: int | None = option(
+        None,
+        "Also prove an interval from the so many largest sources of every row, and give what both "
+        "it and the drawn one allow.",
+        minimum=1,
+    )
     node: str = option(
         "", "The node that a history follows: bitcoin+http://127.0.0.1:8332.", metavar="URL"
     )
     watch: Path | None = option(
         None,
-        "Coins, one txid:vout a line, whose figures are told when they change.",
+        "Coins, one txid:vout a line, whose figures are printed when they change.",
         metavar="FILE",
     )
     post: str | None = option(
@@ -620,6 +638,7 @@ SUBJECTS: tuple[type, ...] = (
     OriginsOptions,
     SimulateOptions,
     GrowthOptions,
+    SinceOptions,
     RobustnessOptions,
     ScreenOptions,
     WalletOptions,
@@ -705,26 +724,37 @@ class ModelKeywords(LedgerKeywords, ObserverKeywords, total=False):
     """All that leads from files to a chain."""
 
 
-class SolveKeywords(TypedDict, total=False):
-    """How nodes are scored, and within which limits."""
+class HistoryKeywords(TypedDict, total=False):
+    """How the rows of a history are scored, and within which limits."""
 
     accuracy: Accuracy
-    over: Over
-    method: Method
-    preset: Preset | None
-    renyi: Sequence[float] | float
-    count_sources: bool
     draws: int
     miss: float | None
     simultaneous: bool
     seed: int | None
     threads: int | None
+    memory: int | str | None
+
+
+class HistoryScoreKeywords(HistoryKeywords, total=False):
+    """How the coins of a history are scored, and from which proofs."""
+
+    top_sources: int | None
+
+
+class SolveKeywords(HistoryKeywords, total=False):
+    """How nodes are scored, and within which limits."""
+
+    over: Over
+    method: Method
+    preset: Preset | None
+    renyi: Sequence[float] | float
+    count_sources: bool
     device: Device
     workers: int | str | WorkerCluster | None
     tls_ca: str | Path | None
     tls_cert: str | Path | None
     tls_key: str | Path | None
-    memory: int | str | None
     seconds: float | None
 
 

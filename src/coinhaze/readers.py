@@ -15,6 +15,7 @@ from coinhaze.formats.registry import (
     head_of,
     is_store,
     looks_stored,
+    not_for,
     recognise,
 )
 from coinhaze.formats.tabular.column_use import Use, column_notes, joined_use
@@ -51,7 +52,7 @@ def read(
     as "from=sender,to=receiver,amount=value"; `decimals` how many places its amounts have after
     the point.
 
-    `unit` is what amounts are shown in: a known one such as "BTC" or "DAI", "GEM:18" for a money
+    `unit` is what amounts are shown in: a known one such as "BTC" or "DAI", "GEM:18" for a currency
     called GEM with 18 decimals, or "smallest"; without it, what the source, the token or the
     addresses tell.
 
@@ -104,7 +105,7 @@ def _read(
     names = {format or TRANSFERS} if choice.columns else _names(paths, format, heads)
     if choice:
         if not all(format_named(name).takes_choice for name in names):
-            _refuse_choice(choice, f"files of the format {first_few(sorted(names))}")
+            raise not_for(choice, first_few(sorted(names)), paths, forced=format is not None)
         cut = cut | {"choice": choice}
     if len(names) == 1:
         straight = format_named(*names).ledger
@@ -116,8 +117,9 @@ def _read(
 
 def _refuse_choice(choice: ColumnChoice, what: str) -> None:
     if choice:
+        given = choice.given
         raise UsageError(
-            f"columns and decimals are for tables of transfers: {what} says itself what is what"
+            f"{given} cannot be used with {what}, whose columns are known: leave out {given}"
         )
 
 

@@ -1,6 +1,6 @@
 """One ledger, and all that was made of it: graph, chain, structure and scores, each made once.
 
-`coinhaze.score(ledger)` makes a session for the one call. Whoever asks several things of a ledger
+`coinhaze.score(ledger)` makes a session for the one call. To ask several questions of a ledger
 holds a session, and passes it to `score`, `origins`, `taint` and the applications in the place of
 the ledger; or calls its own `score`, which remembers its answers.
 """
@@ -17,12 +17,13 @@ from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.measures import Origins, Scores, Taint
 from coinhaze.observer import AbsorbingChain, absorbing_chain
+from coinhaze.observer.owners import Inferences, inferences
 from coinhaze.observer.policies import is_ordered
 from coinhaze.options import LIMITS, ModelKeywords, ScoringKeywords
 from coinhaze.readers import read
 from coinhaze.solve.local.origins import origins
-from coinhaze.solve.lots.lots import Parcels
-from coinhaze.solve.lots.scores import parcels_of
+from coinhaze.solve.lots.lots import Lots
+from coinhaze.solve.lots.scores import lots_of
 from coinhaze.solve.lots.taint import taint
 from coinhaze.solve.planner.plan import Plan
 from coinhaze.solve.pool import Backend
@@ -66,7 +67,7 @@ class Session(Prepared):
         check_known(settings, READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS)
         if isinstance(source, Prepared):
             raise UsageError("a session is given already: use it as it is")
-        made = (Structure, AbsorbingChain, Parcels, TransactionGraph, AccountLedger, CoinLedger)
+        made = (Structure, AbsorbingChain, Lots, TransactionGraph, AccountLedger, CoinLedger)
         self.source = source
         self.backend = backend
         self.settings = settings
@@ -85,14 +86,14 @@ class Session(Prepared):
         source: Any = self.source
         if isinstance(source, AccountLedger | CoinLedger):
             return source
-        if isinstance(source, TransactionGraph | AbsorbingChain | Structure | Parcels):
+        if isinstance(source, TransactionGraph | AbsorbingChain | Structure | Lots):
             return self.graph.ledger
         return read(source, **only(self.settings, READ_SETTINGS))
 
     @property
     def is_ordered(self) -> bool:
         """Whether its policy follows lots, not a walk."""
-        return isinstance(self.source, Parcels) or is_ordered(self.settings.get("policy"))
+        return isinstance(self.source, Lots) or is_ordered(self.settings.get("policy"))
 
     @cached_property
     def graph(self) -> TransactionGraph:
@@ -102,7 +103,7 @@ class Session(Prepared):
             return source
         if isinstance(source, Structure):
             return source.chain.graph
-        if isinstance(source, AbsorbingChain | Parcels):
+        if isinstance(source, AbsorbingChain | Lots):
             return source.graph
         if self.is_ordered or self.settings.get("listed") is not None:
             return self.graph_in_time
@@ -111,7 +112,7 @@ class Session(Prepared):
     @cached_property
     def graph_in_time(self) -> TransactionGraph:
         """The graph, or one that knows the order of payments where the settings leave it open."""
-        if isinstance(self.source, TransactionGraph | AbsorbingChain | Structure | Parcels):
+        if isinstance(self.source, TransactionGraph | AbsorbingChain | Structure | Lots):
             return self.graph
         settings = self._graph_settings
         chosen = in_time(self.ledger, settings)
@@ -137,17 +138,22 @@ class Session(Prepared):
             return Structure.of(source)
         return Structure(absorbing_chain(self.graph, **only(self.settings, CHAIN_SETTINGS)))
 
+    @cached_property
+    def inferences(self) -> Inferences:
+        """What informed observers infer about owners, found once."""
+        return inferences(self.graph.ledger)
+
     @property
-    def belief(self) -> AbsorbingChain | Parcels:
+    def belief(self) -> AbsorbingChain | Lots:
         """What the observer believes: the chain, or the lots of an ordered policy."""
         return self.lots if self.is_ordered else self.chain
 
     @cached_property
-    def lots(self) -> Parcels:
+    def lots(self) -> Lots:
         """The lots of an ordered policy; a walk has none."""
-        if isinstance(self.source, Parcels):
+        if isinstance(self.source, Lots):
             return self.source
-        return parcels_of(self.graph, only(self.settings, CHAIN_SETTINGS))
+        return lots_of(self.graph, only(self.settings, CHAIN_SETTINGS))
 
     def score(self, **options: Unpack[ScoringKeywords]) -> Scores:
         """Score as `coinhaze.score` does, with its options; the same question is solved once."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from coinhaze.errors import UsageError
 
-MOST_DECIMALS = 77  # digits of 2^256
+MAX_DECIMALS = 77  # digits of 2^256
 _NUMBER = re.compile(r"([0-9](?:[0-9_]*[0-9])?)?(?:\.([0-9](?:[0-9_]*[0-9])?))?")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9.$-]{0,15}")
 
@@ -92,8 +92,8 @@ class Unit:
         decimals = self._decimals_of(name, text, has_point=found[2] is not None)
         part = part.rstrip("0")
         if len(part) > decimals:
-            most = f"{decimals} digits after the point" if decimals else "no fraction"
-            raise UsageError(f"{text!r} has more digits than there are: take {most} at most")
+            maximum = f"{decimals} digits after the point" if decimals else "no fraction"
+            raise UsageError(f"{text!r} has more digits than there are: take {maximum} at most")
         return int((whole or "0") + part.ljust(decimals, "0"))
 
     def _decimals_of(self, name: str, text: str, *, has_point: bool) -> int:
@@ -170,7 +170,7 @@ def unit_named(text: str) -> Unit:
     if found is not None and (not colon or decimals == str(found.decimals)):
         return found
     fits = _NAME.fullmatch(name) and decimals.isascii() and decimals.isdigit()
-    if not fits or len(decimals) > 2 or int(decimals) > MOST_DECIMALS:
+    if not fits or len(decimals) > 2 or int(decimals) > MAX_DECIMALS:
         names = ", ".join(unit.symbol for unit in known.values())
         raise UsageError(
             f"--unit is NAME:DECIMALS such as GEM:18, smallest, or one of {names}; not {text!r}"

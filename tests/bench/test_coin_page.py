@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from benchmarks.coin_page import main
+from benchmarks.house import PAYMENTS, coin_page, functions_run
 
 import coinhaze
 from coinhaze import absorbing_chain, transaction_graph
@@ -19,3 +22,12 @@ def test_a_small_week_s_coin_pages_take_less_than_300_ms(
     for name in ("coin", "hub", "listed", "opened"):
         assert np.quantile(found[name], 0.95) < 300
     assert np.quantile(found["search"], 0.95) < 50
+
+
+def test_a_coin_page_runs_no_more_functions_than_it_did(tmp_path: Path) -> None:
+    """`python -m benchmarks.house` prints the number; what raises it should be worth it."""
+    path = tmp_path / "payments.csv"
+    path.write_text(PAYMENTS)
+    called = functions_run(lambda: coin_page(path))
+    assert {"coin_page", "answer_coin"} & {name for _, name, _ in called}
+    assert len(called) <= 1_250

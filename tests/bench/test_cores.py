@@ -10,6 +10,6 @@ def test_every_number_of_threads_has_the_same_bytes(capsys: pytest.CaptureFixtur
     assert [run.threads for run in runs] == [1, 3]
     assert runs[0].digest == runs[1].digest
     assert "same bytes for all numbers of threads: yes" in said
-    for part in ("read", "graph", "chain", "reduce", "lump", "factor", "write"):
+    for part in ("read", "graph", "chain", "reduce", "lump", "write"):
         assert f"\n{part} " in said
     assert all(0 <= run.sweep <= run.wall for run in runs)

@@ -6,7 +6,7 @@ import pytest
 from benchmarks import serving, soak
 
 
-def test_a_server_answers_as_often_as_it_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_answers_every_request(capsys: pytest.CaptureFixture[str]) -> None:
     loads = serving.main(None, rate=20, seconds=1, size=0.0005)
     assert [load.wrong for load in loads] == [0, 0]
     assert loads[0].requests == 20

@@ -31,6 +31,6 @@ def test_walks_are_the_same_for_the_same_seed() -> None:
 def test_a_walk_that_never_ends_has_no_answer() -> None:
     ledger = AccountLedger.from_transfers([("a", "b", 5), ("b", "a", 5), ("c", "d", 1)])
     chain = absorbing_chain(transaction_graph(ledger))
-    bits, steps = estimate(chain, np.arange(len(chain)), walks=10, most_steps=1000)
+    bits, steps = estimate(chain, np.arange(len(chain)), walks=10, max_steps=1000)
     assert np.isnan(bits).tolist() == [True, True, False, False]
     assert np.isnan(steps).tolist() == [True, True, False, False]

@@ -197,7 +197,7 @@ def test_another_process_opens_it_and_scores_the_same(tmp_path: Path) -> None:
     assert {f: f.read_bytes() for f in tmp_path.rglob("data")} == before
 
 
-def test_a_week_of_accounts_with_wide_amounts_is_kept(tmp_path: Path) -> None:
+def test_a_week_of_accounts_with_wide_amounts_is_retained(tmp_path: Path) -> None:
     path = write_folder(simulate_week("dai-week", size=0.01), tmp_path / "dai")
     built = LedgerCache(path, time="temporal").build()
     assert built.graph.amounts is not None
@@ -217,7 +217,7 @@ def test_policies_of_one_view_share_the_ledger_on_disk(tmp_path: Path) -> None:
     assert not np.array_equal(plain.scores.bits, even.scores.bits)
 
 
-def test_settings_are_told_apart_and_defaults_are_not(tmp_path: Path) -> None:
+def test_settings_are_distinguished_and_defaults_are_not(tmp_path: Path) -> None:
     path = town(tmp_path)
 
     def keys(**chosen: Any) -> list[str]:
@@ -245,7 +245,7 @@ def test_a_changed_ledger_is_another_one(tmp_path: Path) -> None:
     assert len(os.listdir(tmp_path / "town.kept")) == 5
 
 
-def test_large_files_are_told_by_size_time_and_number(
+def test_large_files_are_reported_by_size_time_and_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kept_place, "DIGESTED", 0)
@@ -273,7 +273,7 @@ def test_the_narrowest_scores_are_opened(tmp_path: Path) -> None:
     assert opened.scores.bits_error is None
 
 
-def test_few_settings_are_kept_the_last_used(
+def test_few_settings_are_retained_the_last_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kept_place, "MAX_LEFT", 3)
@@ -289,15 +289,15 @@ def test_few_settings_are_kept_the_last_used(
     assert found == [False, True, True, True]
 
 
-def test_what_cannot_be_kept_is_refused_with_words(tmp_path: Path) -> None:
+def test_what_cannot_be_retained_is_refused_with_words(tmp_path: Path) -> None:
     path = town(tmp_path)
     with pytest.raises(UsageError, match="no chain to keep"):
         LedgerCache(path, policy="fifo")
     with pytest.raises(UsageError, match="unknown setting 'colour'"):
         LedgerCache(path, colour="red")  # type: ignore[call-arg]
-    with pytest.raises(UsageError, match="cannot be kept"):
+    with pytest.raises(UsageError, match="cannot be cached"):
         LedgerCache(path, policy=lambda graph: graph)
-    with pytest.raises(UsageError, match="sinks are kept"):
+    with pytest.raises(UsageError, match="sinks are cached"):
         LedgerCache(path).build(nodes="all")
     with pytest.raises(InputError, match="no such file"):
         LedgerCache(tmp_path / "nothing.csv")
@@ -321,5 +321,5 @@ def test_where_nothing_can_be_written_it_is_built_and_that_is_said(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     second = LedgerCache(path).build()
     assert not second.is_cached
-    assert "nothing is kept" in second.notes[0]
+    assert "nothing is cached" in second.notes[0]
     assert second.scores.bits.tobytes() == first.scores.bits.tobytes()

@@ -5,7 +5,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -195,12 +194,15 @@ def test_the_published_rule_says_what_it_lost(run: Run) -> None:
     assert "the stopping rule lost up to" in err
 
 
-def test_coins_with_other_origins_are_not_shown_as_alike(run: Run) -> None:
+def test_coins_with_other_origins_are_not_shown_as_equal(run: Run) -> None:
     Path("t.csv").write_text("from,to,amount\na,b,1\nc,d,1\nc,e,1\n")
     out = run("score", "t.csv")[1]
     assert "+1" in out
     assert "│ b " in out
     assert "│ d " in out
+
+
+LONG_WORK = 120  # seconds
 
 
 def _interrupt(code: str, folder: Path) -> str:
@@ -215,10 +217,9 @@ def _interrupt(code: str, folder: Path) -> str:
         assert process.stdout is not None
         assert process.stdout.readline() == "working\n"
         process.send_signal(signal.SIGINT)
-        began = time.monotonic()
-        _, err = process.communicate(timeout=30)
+        # At once: the work takes longer than that, however busy the machine is.
+        _, err = process.communicate(timeout=LONG_WORK / 2)
     assert process.returncode == 130
-    assert time.monotonic() - began < 10
     return err.strip()
 
 
@@ -227,7 +228,7 @@ def test_ctrl_c_stops_long_work_at_once(transfers: Path) -> None:
         "import ctypes, sys, coinhaze.solve\n"
         "def block(*_, **__):\n"
         "    print('working', flush=True)\n"
-        "    ctypes.CDLL(None).sleep(60)\n"
+        f"    ctypes.CDLL(None).sleep({LONG_WORK})\n"
         "coinhaze.solve.score = block\n"
         f"sys.argv = ['coinhaze', 'score', {str(transfers)!r}, '-o', 'scores.csv']\n"
         "from coinhaze.cli import main\n"
@@ -245,7 +246,7 @@ def test_ctrl_c_takes_away_a_half_written_ledger(tmp_path: Path) -> None:
         "def slowly(*given, **named):\n"
         "    write(*given, **named)\n"
         "    print('working', flush=True)\n"
-        "    time.sleep(60)\n"
+        f"    time.sleep({LONG_WORK})\n"
         "pq.write_table = slowly\n"
         "sys.argv = ['coinhaze', 'simulate', 'dai-week', '--size', '0.001', '-o', 'week']\n"
         "from coinhaze.cli import main\n"
@@ -311,6 +312,10 @@ def test_demo_writes_tables_a_figure_and_scores(run: Run) -> None:
         (["score", "transfers.csv", "-o", "scores.xlsx"], 2, ".parquet"),
         (["score", "transfers.csv", "--policy", "poison"], 2, "needs a list"),
         (["score", "absent.csv"], 3, "no such file"),
+        (["score", "my-server:50002"], 3, "named with its kind, such as electrum+ssl://"),
+        (["serve", "transfers.csv", "nosuch.csv"], 3, "nosuch.csv: no such file"),
+        (["serve", "transfers.csv", "empty.csv"], 3, "empty.csv: no known format: the file is e"),
+        (["score", "https://mempool.space/api"], 3, "such as electrum+ssl://"),
         (["score", "transfers.csv", "--listed", "absent.txt"], 3, "no such file"),
         (["score", "transfers.csv", "-o", "nowhere/scores.csv"], 3, "there is no folder nowhere"),
         (["score", "transfers.csv", "-o", "transfers.csv"], 2, "is one of the inputs"),
@@ -325,6 +330,7 @@ def test_demo_writes_tables_a_figure_and_scores(run: Run) -> None:
 def test_errors_are_one_line_with_their_exit_code(
     run: Run, transfers: Path, arguments: list[str], code: int, words: str
 ) -> None:
+    Path("empty.csv").touch()
     got, out, err = run(*arguments)
     assert got == code
     assert out == ""

@@ -15,7 +15,7 @@ from .conftest import Run
 
 LINE = "incomplete: heights contiguous failed 1 time, first at height 3"
 WHOLE = "completeness: 5 of 8 checks passed, the rest not checkable"
-COIN = f"{name(4, 1)}:0"
+COIN, OTHER = f"{name(4, 1)}:0", f"{name(5, 0)}:0"
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_every_output_of_score_has_the_line_and_provenance_has_all(
 ) -> None:
     code, out, err = run("score", hole)
     assert (code, out.count(LINE)) == (0, 1)
-    assert f"note: {LINE}; 1 of 5 nodes have a share of money that may have been made" in err
+    assert f"note: {LINE}; 1 of 5 nodes has a share of money that may have been made" in err
     code, out, err = run("score", hole, "--json")
     document = json.loads(out)
     assert document["completeness"] == LINE
@@ -101,11 +101,11 @@ def test_screen_wallet_origins_and_compare_have_the_line(
     document = json.loads(run("screen", hole, "--listed", listed, "--json")[1])
     assert document["completeness"] == LINE
     assert document["provenance"]["completeness"]["missing_heights"] == [[3, 3]]
-    assert any("nodes have a share of money" in n for n in document["provenance"]["notes"])
+    assert any("a share of money" in n for n in document["provenance"]["notes"])
     code, out, err = run("wallet", hole, "--coins", coins)
     assert code == 0
     assert "incomplete: heights contiguous failed 1 time" in " ".join(out.split())
-    assert "1 of 1 nodes have a share of money" in err
+    assert "1 of 1 node has a share of money" in err
     document = json.loads(run("wallet", hole, "--coins", coins, "--as", "json")[1])
     assert document["provenance"]["completeness"]["missing_heights"] == [[3, 3]]
     code, _, err = run("origins", hole, COIN)
@@ -138,3 +138,67 @@ def test_complete_works_on_stores(run: Run, whole: Path, hole: Path) -> None:
             found, _, err = run(command, f"{source.stem}.duckdb", "--complete")
             assert found == code
             assert ("an unknown coin in a complete ledger" in err) == bool(code)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("origins", "{hole}", COIN),
+        ("destinations", "{hole}", COIN),
+        ("shared", "{hole}", COIN, OTHER),
+        ("since", "{hole}", COIN),
+    ],
+    ids=lambda command: command[0],
+)
+def test_what_is_reported_of_single_coins_has_the_line_notes_and_reading(
+    run: Run, whole: Path, hole: Path, command: tuple[str, ...]
+) -> None:
+    words = [str(hole) if word == "{hole}" else word for word in command]
+    code, out, err = run(*words)
+    assert code == 0
+    assert (out.count(LINE), err.count(f"note: {LINE}; ")) == (1, 1)
+    assert "coin view, policy proportional" in " ".join(out.split())
+    code, out, _ = run(*words, "--json")
+    document = json.loads(out)
+    assert document["completeness"] == LINE
+    assert document["provenance"]["completeness"]["missing_heights"] == [[3, 3]]
+    assert any(note.startswith(LINE) for note in document["provenance"]["notes"])
+    assert (document.get("settings") or document)["view"] == "coin"
+    code, out, err = run(*words, "--strict")
+    assert (code, out) == (3, "")
+    assert LINE in err
+    code, out, err = run(*[str(whole) if word == str(hole) else word for word in words])
+    assert (code, out.count(WHOLE)) == (0, 1)
+    assert LINE not in err
+
+
+@pytest.mark.parametrize("command", ["shared", "since"])
+def test_tables_of_coins_have_it_in_their_provenance(
+    run: Run, hole: Path, command: str, tmp_path: Path
+) -> None:
+    named = (COIN, OTHER) if command == "shared" else (COIN,)
+    assert run(command, hole, *named, "-o", "out.parquet")[0] == 0
+    made = json.loads(pq.read_schema("out.parquet").metadata[b"coinhaze"])
+    assert made["completeness"]["missing_heights"] == [[3, 3]]
+    assert any(note.startswith(LINE) for note in made["notes"])
+    assert made["settings"]["view"] == "coin"
+
+
+def test_histories_refuse_a_hole_and_have_the_line_and_the_reading(
+    run: Run, whole: Path, hole: Path, tmp_path: Path
+) -> None:
+    code, _, err = run("history", "index", "chain.history", hole)
+    assert code == 3
+    assert LINE in err
+    code, out, _ = run("history", "index", "chain.history", whole)
+    assert (code, out.count(WHOLE)) == (0, 1)
+    for words in (("score", "chain.history"), ("show", "chain.history", COIN),
+                  ("table", "chain.history", "--group-by", "height")):  # fmt: skip
+        code, out, err = run("history", *words)
+        assert code == 0, err
+        said = " ".join(out.split())
+        assert said.count(WHOLE) == 1, words
+        assert "coin view, policy proportional" in said, words
+        document = json.loads(run("history", *words, "--json")[1])
+        assert len(document["provenance"]["completeness"]["checks"]) == 8
+        assert document["provenance"]["settings"] == {"view": "coin", "policy": "proportional"}

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
-from coinhaze.cli import cli
+from coinhaze.cli import EXIT_CODES, cli, exit_codes
 from coinhaze.cli.help_texts import made_helps, stored_help
+from coinhaze.cli.screen import ABOVE_LIMIT
+from coinhaze.errors import CoinhazeError
+from docs.test_docs import ROOT
 
 RENEW = "python -m coinhaze.cli.help_texts > src/coinhaze/cli/help.txt"
 
@@ -49,3 +54,20 @@ def test_help_of_a_command_loads_no_options() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "--policy" in done.stdout
+
+
+def test_every_exit_code_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
+    codes = {error.exit_code for error in _every(CoinhazeError)}
+    assert codes | {0, ABOVE_LIMIT, 130} == EXIT_CODES.keys()
+    cli.main(["--help"], prog_name="coinhaze", standalone_mode=False)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert exit_codes() in shown
+    start = (ROOT / "docs" / "start.md").read_text()
+    documented = start[start.index("Exit codes: ") :].partition("Results go to")[0]
+    assert [int(code) for code in re.findall(r"(?:: |, )(\d+) ", documented)] == list(EXIT_CODES)
+
+
+def _every(kind: type[CoinhazeError]) -> Iterator[type[CoinhazeError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _every(below)

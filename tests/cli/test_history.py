@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from coinhaze.history import History
 from coinhaze.simulate.history import FIRST_TIME
 
 from .conftest import Run
@@ -53,7 +54,8 @@ def chain(tmp_path: Path) -> Path:
 
 def test_from_files_to_scores_table_figure_and_origins(run: Run, chain: Path) -> None:
     code, out, err = run("history", "index", "x.history", chain, "--complete")
-    assert (code, err) == (0, "")
+    said = [line for line in err.splitlines() if not line.startswith("note: compiling")]
+    assert (code, said) == (0, [])
     assert "9 transactions, 9 rows, 6 terms, 6 sources, 6 unspent coins; blocks 1 to 6" in out
     assert "from the first block" in out
     code, out, err = run("history", "score", "x.history", "--accuracy", "exact", "-o", "s.parquet")
@@ -99,6 +101,56 @@ def test_from_files_to_scores_table_figure_and_origins(run: Run, chain: Path) ->
     assert "worth 90; made in block 2" in out
 
 
+def test_lists_of_sources_prove_what_draws_leave_to_chance(run: Run, chain: Path) -> None:
+    run("history", "index", "x.history", chain, "--complete")
+    code, out, _ = run(
+        "history", "score", "x.history", "--seed", "1", "--top-sources", "2", "--json"
+    )
+    assert code == 0
+    shown = json.loads(out)
+    assert shown["provenance"]["scored"]["top_sources"] == 2
+    assert [score["miss"] for score in shown["scores"]] == [0.0] * 6
+    assert [score["bits"] for score in shown["scores"]] == pytest.approx([1.0] * 6)
+    code, _, err = run("history", "score", "x.history", "--accuracy", "exact", "--top-sources", "2")
+    assert code == 2
+    assert "exact bits need no lists of sources" in err
+
+
+def test_months_are_shown_written_and_drawn(run: Run, chain: Path) -> None:
+    run("history", "index", "x.history", chain, "--complete")
+    run("history", "score", "x.history", "--accuracy", "exact")
+    code, _, err = run("history", "table", "x.history", "--over-time")
+    assert code != 0
+    assert "find it first: coinhaze history score x.history --over-time" in err
+    code, _, err = run("simulate", "bitcoin-history", "--blocks", "40", "-o", "made.history")
+    assert code == 0, err
+    code, _, err = run("history", "score", "made.history", "--over-time", "--accuracy", "exact")
+    assert code == 0, err
+    code, out, err = run("history", "table", "made.history", "--over-time")
+    assert (code, err) == (0, "")
+    assert "unspent coins at the end of each month" in out
+    code, document, _ = run("history", "table", "made.history", "--over-time", "--json")
+    rows = json.loads(document)["table"]
+    assert len(rows) > 20
+    for row in (rows[0], rows[len(rows) // 2], rows[-1]):
+        line = next(line for line in out.splitlines() if line.strip().startswith(row["month"]))
+        assert f"{row['coins']:,}" in line
+        assert f"{row['bits_mean']:.3f} (" in line
+        assert f"{row['bits_by_value']:.3f} (" in line
+    assert rows == History.open(Path("made.history")).over_time().to_pylist()
+    code, _, err = run(
+        "history", "table", "made.history", "--over-time", "--figure", "m.svg", "-o", "m.csv"
+    )
+    assert code == 0, err
+    assert "wrote m.svg" in err
+    drawn = Path("m.svg").read_text()
+    for words in ("end of month", "mean of coins", "mean by value", "bits"):
+        assert words in drawn, words
+    lines = Path("m.csv").read_text().splitlines()
+    assert len(lines) == len(rows) + 1
+    assert lines[1].startswith(f'"{rows[0]["month"]}",{rows[0]["coins"]},')
+
+
 def test_blocks_that_follow_are_appended(run: Run, chain: Path) -> None:
     run("history", "index", "x.history", chain, "--complete")
     later = transactions(8)
@@ -127,7 +179,7 @@ def test_errors_are_one_line_with_their_code(run: Run, chain: Path, transfers: P
         ("history", "score", "x.history", "-o", "x.txt"): (2, "write to a file ending in"),
         ("history", "show", "x.history", "nobody:0"): (3, "no coin 'nobody:0'"),
         ("history", "show", "x.history", f"{5:064x}"): (3, "name it txid:vout"),
-        ("history", "index", "x.history", transfers): (3, "a history is of coins"),
+        ("history", "index", "x.history", transfers): (3, "the history is of coins"),
         ("history", "index", "x.history", "x.history"): (3, "is the history itself"),
         ("history", "index", "x.history"): (2, "Missing argument"),
         ("history", "table", "x.history", "--group-by", "colour"): (2, "colour"),

@@ -18,18 +18,18 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def test_kept_scores_are_those_printed(run: Run, transfers: Path) -> None:
+def test_retained_scores_are_those_printed(run: Run, transfers: Path) -> None:
     code, out, err = run("score", transfers, "--keep", "--json")
     assert code == 0
     assert f"kept in {transfers}.kept" in err
     opened = LedgerCache(transfers).open()
     assert opened is not None
     assert [row["bits"] for row in json.loads(out)["scores"]] == opened.scores.bits.tolist()
-    assert run("score", transfers, "--keep", "--json")[1] == out  # from what was kept
+    assert run("score", transfers, "--keep", "--json")[1] == out  # from the cache
     assert run("score", transfers, "--json")[1].replace(" --json", " --keep --json") == out
 
 
-def test_settings_go_into_what_is_kept(run: Run, transfers: Path) -> None:
+def test_settings_go_into_what_is_retained(run: Run, transfers: Path) -> None:
     assert run("score", transfers, "--keep", "--time", "temporal", "--accuracy", "0.1")[0] == 0
     assert LedgerCache(transfers, time="temporal").facts() is not None
     assert LedgerCache(transfers).facts() is None
@@ -58,12 +58,12 @@ def test_a_list_keeps_its_own_graph_in_the_order_of_time(run: Run, tmp_path: Pat
     ("words", "said"),
     [
         (["--policy", "fifo"], "no chain to keep"),
-        (["--preset", "paper"], "cannot be kept with 'preset'"),
-        (["--all"], "scores of sinks are kept"),
+        (["--preset", "paper"], "cannot be cached with 'preset'"),
+        (["--all"], "scores of sinks are cached"),
     ],
     ids=["ordered", "preset", "all"],
 )
-def test_what_cannot_be_kept_is_refused_before_any_work(
+def test_what_cannot_be_retained_is_refused_before_any_work(
     run: Run, transfers: Path, words: list[str], said: str
 ) -> None:
     code, _, err = run("score", transfers, "--keep", *words)
@@ -77,7 +77,7 @@ def test_a_place_that_cannot_be_written_is_named(run: Run, transfers: Path, tmp_
     (tmp_path / "cache").write_text("in the way")
     code, _, err = run("score", transfers, "--keep")
     assert code == 3
-    assert "cannot be written, so nothing is kept" in err
+    assert "cannot be written, so nothing is cached" in err
 
 
 def test_a_disk_that_fills_up_still_shows_the_scores(
@@ -94,12 +94,12 @@ def test_a_disk_that_fills_up_still_shows_the_scores(
     assert "carol" in out
 
 
-def test_verify_compares_what_is_kept(run: Run, tmp_path: Path) -> None:
+def test_verify_compares_what_is_retained(run: Run, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("height,txid,from,to,amount\n1,x,alice,shop,5\n")
     assert run("ingest", "t.csv", "-o", "t.duckdb")[0] == 0
     assert "kept" not in run("verify", "t.duckdb")[1]
     assert run("score", "t.duckdb", "--keep")[0] == 0
-    assert "kept: 5 layers, " in run("verify", "t.duckdb")[1]
+    assert "cache: 5 layers, " in run("verify", "t.duckdb")[1]
     data = next(Path("t.duckdb.kept").glob("*/data"))
     data.write_bytes(data.read_bytes()[:-1] + b"x")
-    assert "kept: 1 layers will not be opened, but built again" in run("verify", "t.duckdb")[1]
+    assert "cache: 1 layers will not be opened, but built again" in run("verify", "t.duckdb")[1]

@@ -41,7 +41,7 @@ def test_statements_of_a_screening(run: Run, hole: Path, tmp_path: Path, suffix:
     assert LINE in text_of(tmp_path / f"s.{suffix}")
 
 
-def test_a_screening_as_json_is_told_of_the_hole_beside_it(run: Run, hole: Path) -> None:
+def test_a_screening_as_json_has_the_hole_on_stderr(run: Run, hole: Path) -> None:
     code, out, err = run("screen", hole, "--listed", "listed.txt", "--json")
     assert (code, json.loads(out)["completeness"]) == (0, LINE)
     assert NOTE in err

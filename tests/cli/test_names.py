@@ -45,7 +45,7 @@ def test_names_of_any_bytes_give_an_answer_or_one_line(
     _write_parquet(tmp_path)
     done = subprocess.run(
         [os.fsencode(sys.executable), b"-m", b"coinhaze", *arguments],
-        cwd=tmp_path, capture_output=True, timeout=120, check=False,
+        cwd=tmp_path, capture_output=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == code, done.stderr
     assert b"Traceback" not in done.stderr

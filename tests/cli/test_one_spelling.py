@@ -72,7 +72,8 @@ def test_one_idea_has_one_spelling() -> None:
 
 def test_all_help_shows_defaults_in_the_same_words() -> None:
     for name, command in _commands().items():
-        shown = command.get_help(click.Context(command, info_name=name))
+        names = list(cli.context_settings["help_option_names"])  # commands remember them
+        shown = command.get_help(click.Context(command, info_name=name, help_option_names=names))
         text, unwrapped = " ".join(shown.split()), "".join(shown.split())
         for param in command.params:
             if isinstance(param, CommandOption) and not param.hidden:

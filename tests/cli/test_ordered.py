@@ -45,16 +45,16 @@ def test_origins_in_order_show_no_ways(run: Run, payments: Path) -> None:
 def test_scores_in_order_have_no_steps(run: Run, payments: Path) -> None:
     code, out, err = run("score", payments, "--policy", "lifo", "--json")
     assert code == 0
-    assert err.startswith("note: an ordered policy follows parcels")
+    assert err.startswith("note: an ordered policy follows lots")
     document = json.loads(out)
     assert {row["node"]: row["bits"] for row in document["scores"]} == {"shop": 0.0, "carol": 1.0}
     assert [row["steps"] for row in document["scores"]] == [None, None]
-    assert document["provenance"]["method"] == "parcels, lifo"
+    assert document["provenance"]["method"] == "lots, lifo"
     assert document["provenance"]["settings"]["policy"] == "lifo"
     assert document["provenance"]["settings"]["time"] == "temporal"
 
 
-def test_the_table_of_scores_in_order_groups_what_is_alike(run: Run, tmp_path: Path) -> None:
+def test_the_table_of_scores_in_order_groups_what_is_equal(run: Run, tmp_path: Path) -> None:
     rows = "\n".join(f"mint,user{k},1" for k in range(5))
     (tmp_path / "many.csv").write_text(f"from,to,amount\n{rows}\n")
     code, out, _ = run("score", "many.csv", "--policy", "fifo")

@@ -17,6 +17,22 @@ def test_text_tells_sources_and_hops(run: Run, transfers: Path) -> None:
     assert "further back" in out
 
 
+def test_what_is_only_assumed_is_not_simply_held(run: Run) -> None:
+    Path("pays.csv").write_text("from,to,amount\nerin,alice,84\nbob,erin,109\ndan,carol,5\n")
+    time = ("--time", "temporal")
+    for form in ("text", "html"):
+        out = " ".join(run("origins", "pays.csv", "erin", *time, "--as", form)[1].split())
+        assert "It holds 109 at the end" in out
+        assert "of the window, of which 84 assumed to have been there before the window." in out
+    out = run("origins", "pays.csv", "carol", *time)[1]
+    assert "It holds 5 at the end" in out
+    assert "assumed" not in out
+    Path("held.csv").write_text("account,amount\nerin,84\nbob,109\ndan,5\n")
+    known = run("origins", "pays.csv", "erin", *time, "--opening", "held.csv")[1]
+    out = " ".join(known.split())
+    assert "It holds 109 at the end of the window." in out  # a table is no assumption
+
+
 def test_labels_are_applied(run: Run, transfers: Path) -> None:
     Path("labels.csv").write_text("address,label\nalice,Alice's bank\nshop,a kiosk\n")
     code, out, _ = run("origins", transfers, "carol", "--labels", "labels.csv")
@@ -64,12 +80,12 @@ def test_the_page_names_its_inputs(run: Run, transfers: Path) -> None:
     [
         pytest.param(["--as", "dot", "--json"], 2, "two things", id="two forms"),
         pytest.param(["--hops", 0], 2, "--hops", id="no hops"),
-        pytest.param(["--as", "dot", "--policy", "fifo"], 2, "follows parcels", id="parcels"),
+        pytest.param(["--as", "dot", "--policy", "fifo"], 2, "follows lots", id="lots"),
         pytest.param(["--labels", "none.csv"], 3, "none.csv", id="no labels"),
         pytest.param(["-o", "transfers.csv"], 2, "one of the inputs", id="over the input"),
     ],
 )
-def test_what_cannot_be_told_is_refused(
+def test_what_cannot_be_reported_is_refused(
     run: Run, transfers: Path, more: list[object], code: int, words: str
 ) -> None:
     before = transfers.read_text()

@@ -15,6 +15,7 @@ import coinhaze
 from coinhaze.ledger import write_folder
 from coinhaze.solve.pool.parts import Part
 from coinhaze.solve.structure.columns import Columns
+from coinhaze.solve.truncated import truncate
 from solve.economies import random_transfers
 
 Run = Callable[..., tuple[int, str, str]]
@@ -25,6 +26,12 @@ DRAWN = ("--accuracy", "preview", "--seed", "0", "--draws", "320")
 def week(tmp_path: Path) -> Path:
     """A ledger whose exact scores are solved by several blocks of tiles."""
     return write_folder(random_transfers(300, 900, 3), tmp_path / "week")
+
+
+@pytest.fixture
+def day(tmp_path: Path) -> Path:
+    """A small ledger: how many pieces drawn scores are made of follows from the draws alone."""
+    return write_folder(random_transfers(30, 90, 3), tmp_path / "day")
 
 
 def solve(run: Run, source: Path, of: int, *options: object, into: str = "parts") -> list[Path]:
@@ -44,20 +51,21 @@ def one(run: Run, source: Path, *options: object) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("of", "options"),
+    ("ledger", "of", "options"),
     [
-        (3, ("--time", "temporal")),
-        (2, ("--nodes", "all")),
-        (3, DRAWN),
-        (7, (*DRAWN, "--with", "degree")),
+        ("week", 3, ("--time", "temporal")),
+        ("week", 2, ("--nodes", "all")),
+        ("day", 3, DRAWN),
+        ("day", 7, (*DRAWN, "--with", "degree")),
     ],
     ids=["exact", "all", "preview", "more-parts-than-tiles"],
 )
 def test_a_merge_gives_the_bytes_of_one_command(
-    run: Run, week: Path, of: int, options: tuple[str, ...]
+    run: Run, ledger: str, of: int, options: tuple[str, ...], request: pytest.FixtureRequest
 ) -> None:
-    expected = one(run, week, *options)
-    paths = solve(run, week, of, *options)
+    source = request.getfixturevalue(ledger)
+    expected = one(run, source, *options)
+    paths = solve(run, source, of, *options)
     code, _, err = run("merge", *reversed(paths), "-o", "merged.csv")
     assert code == 0, err
     assert Path("merged.csv").read_bytes() == expected
@@ -79,6 +87,87 @@ def test_lists_are_merged_as_tiles_are(
     assert Path("merged.csv").read_bytes() == expected
 
 
+@pytest.mark.parametrize(
+    ("options", "first", "tries"),
+    [
+        (("--accuracy", "0.2"), None, 1),
+        (("--accuracy", "0.2", "--over", "mean"), None, 1),
+        (("--accuracy", "0.05"), 100.0, 2),  # so much is dropped at first that it is not enough
+    ],
+    ids=["worst", "mean", "tried-again"],
+)
+def test_an_accuracy_in_bits_is_merged_whatever_number_of_tries_it_takes(
+    run: Run,
+    week: Path,
+    options: tuple[str, ...],
+    first: float | None,
+    tries: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    always_try(monkeypatch)
+    if first is not None:
+        monkeypatch.setitem(truncate.FIRST, "worst", first)
+    attempts = counted(monkeypatch)
+    expected = one(run, week, "--time", "temporal", *options)
+    assert len(attempts) >= tries
+    attempts.clear()
+    paths = solve(run, week, 3, "--time", "temporal", *options)
+    assert len(attempts) == 3
+    attempts.clear()
+    code, _, err = run("merge", *paths, "-o", "merged.csv")
+    assert code == 0, err
+    assert len(attempts) >= tries
+    assert Path("merged.csv").read_bytes() == expected
+
+
+def test_a_part_that_reads_too_much_leads_a_merge_to_exact_scores(
+    run: Run, week: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("--time", "temporal", "--accuracy", "0.01")
+    before = truncate.Truncation.attempt
+
+    def attempt(self: Any, level: float, **given: Any) -> Any:
+        return before(self, level, **given | {"entries": 3000.0})
+
+    monkeypatch.setattr(truncate.Truncation, "attempt", attempt)
+    expected = one(run, week, *options)
+    assert b"dropping" not in Path("one.csv.provenance.json").read_bytes()
+    paths = solve(run, week, 4, *options)
+    refused = [
+        name
+        for path in paths
+        for name in zipfile.ZipFile(path).namelist()
+        if b"PieceRefused" in zipfile.ZipFile(path).read(name)
+    ]
+    assert refused
+    code, _, err = run("merge", *paths, "-o", "merged.csv")
+    assert code == 0, err
+    assert Path("merged.csv").read_bytes() == expected
+
+
+def always_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tries go on, whatever exact scores would take."""
+    before = truncate.narrowing
+
+    def narrowing(question: Any, **given: Any) -> Any:
+        return before(question, **given | {"exact": None})
+
+    monkeypatch.setattr(truncate, "narrowing", narrowing)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Note the level of every try."""
+    levels: list[float] = []
+    before = truncate.Truncation.attempt
+
+    def attempt(self: Any, level: float, **given: Any) -> Any:
+        levels.append(level)
+        return before(self, level, **given)
+
+    monkeypatch.setattr(truncate.Truncation, "attempt", attempt)
+    return levels
+
+
 def test_parts_have_every_piece_once() -> None:
     for pieces in (0, 1, 5, 64, 127):
         for of in (1, 2, 3, 64, 220):
@@ -94,8 +183,8 @@ def test_a_part_without_pieces_says_so(run: Run, transfers: Path) -> None:
     )
 
 
-def test_missing_and_double_parts_are_named(run: Run, week: Path) -> None:
-    paths = solve(run, week, 3, *DRAWN)
+def test_missing_and_double_parts_are_named(run: Run, day: Path) -> None:
+    paths = solve(run, day, 3, *DRAWN)
     code, _, err = run("merge", paths[0], paths[2], "-o", "x.csv")
     assert (code, err) == (
         3,
@@ -117,21 +206,21 @@ def test_missing_and_double_parts_are_named(run: Run, week: Path) -> None:
     ],
 )
 def test_parts_of_different_questions_are_refused(
-    run: Run, week: Path, options: tuple[str, ...], words: str
+    run: Run, day: Path, options: tuple[str, ...], words: str
 ) -> None:
-    first = solve(run, week, 2, *DRAWN)[0]
-    other = solve(run, week, 2, *options, into="others")[1]
+    first = solve(run, day, 2, *DRAWN)[0]
+    other = solve(run, day, 2, *options, into="others")[1]
     code, _, err = run("merge", first, other)
     assert code == 3
     assert err == f"coinhaze: {other} and {first} are parts of different questions: {words}\n"
 
 
-def test_parts_of_different_ledgers_or_numbers_are_refused(run: Run, week: Path) -> None:
-    first = solve(run, week, 2, *DRAWN)[0]
-    another = write_folder(random_transfers(300, 900, 4), "another")
+def test_parts_of_different_ledgers_or_numbers_are_refused(run: Run, day: Path) -> None:
+    first = solve(run, day, 2, *DRAWN)[0]
+    another = write_folder(random_transfers(30, 90, 4), "another")
     other = solve(run, another, 2, *DRAWN, into="others")[1]
     assert "different questions: ledger\n" in run("merge", first, other)[2]
-    third = solve(run, week, 3, *DRAWN, into="thirds")[2]
+    third = solve(run, day, 3, *DRAWN, into="thirds")[2]
     assert "different questions: number of parts, 3 and 2\n" in run("merge", first, third)[2]
 
 
@@ -146,8 +235,8 @@ def changed(path: Path, to: str, **about: Any) -> Path:
     return Path(to)
 
 
-def test_parts_of_another_version_or_chain_are_refused(run: Run, week: Path) -> None:
-    paths = solve(run, week, 2, *DRAWN)
+def test_parts_of_another_version_or_chain_are_refused(run: Run, day: Path) -> None:
+    paths = solve(run, day, 2, *DRAWN)
     old = changed(paths[1], "old", software="coinhaze 0.0.1")
     assert "different questions: version, 'coinhaze 0.0.1' and" in run("merge", paths[0], old)[2]
     code, _, err = run("merge", old, paths[0])
@@ -173,8 +262,8 @@ def test_a_ledger_that_changed_is_refused(run: Run, transfers: Path) -> None:
     assert "transfers.csv has changed since, or is another one" in err
 
 
-def test_what_is_no_part_is_refused_and_not_run(run: Run, week: Path, tmp_path: Path) -> None:
-    part = solve(run, week, 2, *DRAWN)[0]
+def test_what_is_no_part_is_refused_and_not_run(run: Run, day: Path, tmp_path: Path) -> None:
+    part = solve(run, day, 2, *DRAWN)[0]
     whole = part.read_bytes()
     Path("short").write_bytes(whole[: len(whole) // 2])
     Path("text").write_text("a,b\n")
@@ -193,7 +282,7 @@ def test_what_is_no_part_is_refused_and_not_run(run: Run, week: Path, tmp_path: 
     with zipfile.ZipFile(second) as archive:
         member = next(i for i in archive.infolist() if i.filename.endswith(".npy"))
     damaged = bytearray(second.read_bytes())
-    damaged[member.header_offset + 30 + len(member.filename) + 300] ^= 1
+    damaged[member.header_offset + 30 + len(member.filename) + member.compress_size // 2] ^= 1
     second.write_bytes(bytes(damaged))
     code, _, err = run("merge", part, second)
     assert code == 3
@@ -208,7 +297,10 @@ def test_what_is_no_part_is_refused_and_not_run(run: Run, week: Path, tmp_path: 
         (("--part", "3", "-o", "x"), "not '3'"),
         (("--part", "1/3"), "--part takes -o FILE"),
         (("--part", "1/3", "-o", "x", "--json"), "no --dry-run, --keep, --json or --observers"),
-        (("--part", "1/3", "-o", "x", "--accuracy", "0.1"), "--accuracy 0.1 is reached by trying"),
+        (
+            ("--part", "1/3", "-o", "x", "--accuracy", "0.1", "--miss", "1e-6"),
+            "--accuracy 0.1 with --miss is proven or drawn",
+        ),
         (("--part", "1/3", "-o", "x", "--accuracy", "preview"), "have one seed: give --seed"),
         (("--part", "1/3", "-o", "x", "--preset", "paper"), "--preset does not go with --part"),
         (("--part", "1/3", "-o", "x", "--workers", "2"), "--workers does not go with --part"),
@@ -226,12 +318,12 @@ def test_questions_that_have_no_parts(
 
 
 def test_a_part_that_fails_leaves_nothing(
-    run: Run, week: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, day: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Columns, "__len__", lambda self: 1 // 0)
     with pytest.raises(ZeroDivisionError):
-        run("score", week, "--part", "1/2", "-o", "x")
-    assert {path.name for path in Path().iterdir()} == {"week"}
+        run("score", day, "--part", "1/2", "-o", "x")
+    assert {path.name for path in Path().iterdir()} == {"day"}
 
 
 def test_merging_by_the_library(tmp_path: Path) -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from coinhaze import CoinLedger
+from coinhaze.ledger.parquet import write_folder
+
 Run = Callable[..., tuple[int, str, str]]
 BITCOIN = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"
 ETHEREUM = "0x" + "ab" * 20
@@ -141,6 +144,37 @@ def test_what_cannot_be_answered_is_one_line(
     assert err.count("\n") == 1
 
 
+def test_shares_of_what_is_spent_are_of_what_it_held(run: Run, payments: Path) -> None:
+    coins = [
+        {"txid": "a", "outputs": [{"value": 50, "address": "dark"}]},
+        {"txid": "b", "inputs": [{"txid": "a", "vout": 0}]}
+        | {"outputs": [{"value": 30, "address": "x"}, {"value": 20, "address": "y"}]},
+        {"txid": "c", "inputs": [{"txid": "b", "vout": 1}], "outputs": [{"value": 20}]},
+    ]
+    write_folder(CoinLedger.from_transactions(coins), Path("coins"))
+    Path("list.txt").write_text("dark\n")
+    asked = ("screen", "coins", "--listed", "list.txt", "--nodes")
+    out = " ".join(run(*asked, "b:1")[1].split())
+    assert "b:1: 100.00% by every rule, of the 20 it held before it was spent." in out
+    out = " ".join(run(*asked, "b:0")[1].split())
+    assert "b:0: 100.00% by every rule, of the 30 it holds." in out
+    out = " ".join(run(*asked, "y", "--view", "address")[1].split())
+    assert "of what it held before; it holds nothing at the end of the window." in out
+
+
+def test_policies_go_by_the_names_of_their_columns(run: Run, payments: Path) -> None:
+    Path("list.txt").write_text("alice\n")
+    asked = ("screen", payments, "--listed", "list.txt", "--json", "--policy")
+    for policies in ("haircut,fifo", "haircut, fifo", "proportional,fifo"):
+        code, out, err = run(*asked, policies)
+        assert (code, json.loads(out)["policy"]) == (0, ["haircut", "fifo"])
+        assert "is now" not in err
+    code, out, err = run(*asked, "haircut,FIFO,tiho, fefo")
+    assert (code, out) == (2, "")
+    known = "haircut, poison, fifo, lifo, tiho"
+    assert err == f"coinhaze: policies are some of {known}, not 'FIFO', 'fefo'\n"
+
+
 def test_an_empty_json_list_is_refused(run: Run, payments: Path) -> None:
     Path("list.json").write_text("[]")
     code, _, err = run("screen", payments, "--listed", "list.json")
@@ -149,7 +183,7 @@ def test_an_empty_json_list_is_refused(run: Run, payments: Path) -> None:
     assert "names nothing" in err
 
 
-def test_addresses_of_another_network_are_told(run: Run, tmp_path: Path) -> None:
+def test_addresses_of_another_network_are_reported(run: Run, tmp_path: Path) -> None:
     Path("ether.csv").write_text(f"from,to,amount\n{ETHEREUM},0x{'cd' * 20},1\n")
     Path("list.txt").write_text(f"{BITCOIN}\n")
     words = f"{BITCOIN} is an address of bitcoin or bitcoin cash, the ledger's are of ethereum"
@@ -175,7 +209,7 @@ def test_no_match_is_a_statement_with_all_that_it_rests_on(
     assert (code, err) == (0, "")
     words = flat(out)
     assert "No match: none of the 2 listed names is in this ledger" in words
-    assert "Nothing is above the limit of 0.00%." in words
+    assert "Nothing is above the limit of 0.00% by haircut." in words
     digest = hashlib.sha256(Path("list.txt").read_bytes()).hexdigest()
     for part in (
         "2026-17",
@@ -210,6 +244,15 @@ def test_above_the_limit_the_exit_code_is_10(
     assert bool(json.loads(out)["above_limit"]) is (code == 10)
     assert run(*asked, "-o", "s.html")[0] == code
     assert Path("s.html").exists()
+
+
+def test_a_limit_in_percent_is_refused_with_the_number(run: Run, payments: Path) -> None:
+    for written, number in (("5%", "0.05"), ("12.5 %", "0.125")):
+        code, out, err = run("screen", payments, "--listed", "list.txt", "--limit", written)
+        assert (code, out) == (2, "")
+        assert f"'{written}' is no number: write {number}" in err
+    _, _, err = run("screen", payments, "--listed", "list.txt", "--limit", "%")
+    assert "'%' is not a valid float" in err
 
 
 def test_entities_of_the_list_dust_and_the_annex(run: Run, payments: Path) -> None:

@@ -58,7 +58,9 @@ def test_strict_writes_nothing(run: Run, transfers: Path, tmp_path: Path) -> Non
     assert {*tmp_path.glob("*.csv")} <= before
 
 
-def test_scores_short_of_the_accuracy_are_kept_and_stay_short(run: Run, transfers: Path) -> None:
+def test_scores_short_of_the_accuracy_are_retained_and_stay_short(
+    run: Run, transfers: Path
+) -> None:
     for _ in range(2):  # solved, then opened
         code, _, err = run("score", transfers, "--accuracy", TOO_NARROW, "--keep")
         assert (code, err.count("warning:")) == (5, 1)
@@ -91,7 +93,7 @@ def test_a_broken_law_leaves_no_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.value.scores is None
 
 
-def test_origins_short_of_the_accuracy_are_told_and_exit_with_5(
+def test_origins_short_of_the_accuracy_are_reported_and_exit_with_5(
     run: Run, transfers: Path, tmp_path: Path
 ) -> None:
     code, out, err = run("origins", transfers, "carol", "--accuracy", TOO_NARROW, "--json")

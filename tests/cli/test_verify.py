@@ -8,7 +8,7 @@ from store.made_stores import Chain
 Run = Callable[..., tuple[int, str, str]]
 
 
-def test_completeness_and_what_pools_held_can_be_told(run: Run, tmp_path: Path) -> None:
+def test_completeness_and_what_pools_held_can_be_reported(run: Run, tmp_path: Path) -> None:
     chain = Chain(first=7)
     chain.block()
     chain.pay("a", made=[("ann", 50)])

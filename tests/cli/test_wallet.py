@@ -152,7 +152,7 @@ def test_labels_of_a_wallet_say_who_knows_coins(run: Run, ledger: Path, coins: P
     for text, fault in (
         ("party,who\n", "no table of parties"),
         ("party,coin\n", "names no party"),
-        ('{"type": "odd", "ref": "x"}', "more.csv:1: no label of BIP 329"),
+        ('{"type": "odd", "ref": "x"}', "more.csv:1: not a BIP-329 label"),
     ):
         Path("more.csv").write_text(text)
         code, _, err = run("wallet", ledger, *asked)
@@ -231,8 +231,13 @@ def test_a_file_of_text_is_written_too(run: Run, ledger: Path, coins: Path) -> N
         (TEST, f"mine.csv:1: {TEST} is an address of bitcoin "),
         ("", "mine.csv: lists no coin"),
         ("# none yet", "mine.csv: lists no coin"),
+        ("cHNidP8BAA==", "this is a transaction to be signed (PSBT); take it as in: "),
+        (
+            f"output,value\n{C}:0,71",
+            "is worth 0.0000007 BTC in the ledger, 0.00000071 BTC in the list",
+        ),
     ],
-    ids=["unknown", "spent", "network", "empty", "comment"],
+    ids=["unknown", "spent", "network", "empty", "comment", "psbt", "value"],
 )
 def test_a_list_that_is_wrong_is_one_line(
     run: Run, ledger: Path, coins: Path, line: str, fault: str
@@ -252,7 +257,7 @@ def test_a_list_that_is_wrong_is_one_line(
         (("--spend", ","), 3, "list of coins to spend is empty"),
         (("--spend", MINE), 3, "is no coin; name coins"),
         (("--spend", f"{C}:0,{C}:0"), 3, "named twice"),
-        (("--psbt", "nowhere"), 3, "nowhere: cannot be read"),
+        (("--psbt", "nowhere"), 3, "nowhere: no such file"),
         (("--spend", f"{C}:0", "--psbt", "x"), 2, "one at a time"),
         (("--listed", "test.txt"), 3, f"{TEST} is an address of bitcoin "),
         (("--listed", "none.txt"), 3, "none.txt: lists no name"),
@@ -298,6 +303,23 @@ def test_bits_and_exposure_are_written_back_as_labels(
     second = {row["ref"]: row["label"] for row in map(json.loads, again.read_text().splitlines())}
     assert second[f"{C}:0"] == "rent [haze: 1.00 bits]"
     assert run("wallet", ledger, "--nodes", out, "--labels-out", out)[0] == 2
+
+
+def test_labels_name_spent_coins_too_which_are_passed_over(
+    run: Run, ledger: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "labels.jsonl"
+    named = [("output", f"{A}:0"), ("addr", KNOWN), ("output", f"{B}:0"), ("output", f"{C}:0")]
+    lines = [json.dumps({"type": kind, "ref": ref, "label": "mine"}) for kind, ref in named]
+    path.write_text("\n".join(lines))
+    code, out, err = run("wallet", ledger, "--nodes", path)
+    assert (code, out.startswith("Wallet of 1 coin worth 0.0000007 BTC")) == (0, True)
+    assert "note: of a wallet's labels, 2 coins are spent, and passed over" in err
+    assert "note: of a wallet's labels, 1 address has no unspent coin, and passed over" in err
+    path.write_text("\n".join(lines[:3]))
+    code, out, err = run("wallet", ledger, "--nodes", path)
+    assert (code, out) == (3, "")
+    assert f"labels.jsonl:1: coin {A}:0 is spent already" in err
 
 
 def test_labels_of_a_file_name_coins_without_one(run: Run, ledger: Path, tmp_path: Path) -> None:

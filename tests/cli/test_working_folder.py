@@ -38,7 +38,7 @@ def test_modules_beside_a_ledger_are_not_imported(beside: Path, command: list[st
         pytest.skip("the script is not installed beside Python")
     done = subprocess.run(
         [*command, "info", "transfers.csv"],
-        cwd=beside, env=_environment(), capture_output=True, text=True, timeout=120, check=False,
+        cwd=beside, env=_environment(), capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert "accounts" in done.stdout
@@ -62,13 +62,13 @@ def test_children_of_the_process_look_no_more_into_the_folder(
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import numpy'])"
     done = subprocess.run(
-        python_command("-c", code), cwd=beside, env=python_environment(), check=False, timeout=60,
+        python_command("-c", code), cwd=beside, env=python_environment(), check=False, timeout=600,
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.stderr == ""
     seen = subprocess.run(
         [sys.executable, "-c", "import numpy"], cwd=beside, env=_environment(), check=False,
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert "was imported" in seen.stderr  # so the file would be found by a child that looks
 
@@ -78,7 +78,7 @@ def test_settings_of_the_compiler_beside_a_ledger_are_refused(tmp_path: Path) ->
     (tmp_path / ".numba_config.yaml").write_text("cache_dir: theirs\n")
     done = subprocess.run(
         [sys.executable, "-m", "coinhaze", "score", "transfers.csv"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.startswith("coinhaze: .numba_config.yaml in the working folder")

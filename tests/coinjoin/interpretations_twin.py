@@ -21,7 +21,7 @@ def interpretations(
     inputs: Sequence[int], outputs: Sequence[int], *, maker: int = 0, taker: int = 0
 ) -> Iterator[tuple[list[int], tuple[int, ...]]]:
     """Give the block of every input and of every output, for each way that adds up."""
-    most = sum(inputs) - sum(outputs) + taker
+    maximum = sum(inputs) - sum(outputs) + taker
     for of_input in partitions(len(inputs)):
         blocks = max(of_input) + 1
         for of_output in itertools.product(range(blocks), repeat=len(outputs)):
@@ -30,7 +30,7 @@ def interpretations(
                 kept[block] += value
             for value, block in zip(outputs, of_output, strict=True):
                 kept[block] -= value
-            if all(-maker <= fee <= most for fee in kept):
+            if all(-maker <= fee <= maximum for fee in kept):
                 yield of_input, of_output
 
 

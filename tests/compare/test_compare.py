@@ -260,7 +260,7 @@ def test_the_papers_conventions_change_the_graph(tmp_path: Path) -> None:
 
 
 def test_draws_say_how_well_they_know_the_mean(tmp_path: Path) -> None:
-    week = ComparedLedger.of("week:dai", size=0.02)
+    week = ComparedLedger.of("week:dai", size=0.005)
     exact = compare(week, to=tmp_path / "a")["dai-week", "stationary"]
     drawn = compare(week, to=tmp_path / "b", seconds=0.0)["dai-week", "stationary"]
     assert drawn.method.startswith("sketch (k=")
@@ -285,7 +285,7 @@ def test_draws_say_how_well_they_know_the_mean(tmp_path: Path) -> None:
     assert np.all((drawn.bits_low <= exact.bits + 1e-9) & (exact.bits <= drawn.bits_high + 1e-9))
 
 
-def test_growth_lies_beside_unless_no_walks_are_asked_for(ten: Path, tmp_path: Path) -> None:
+def test_growth_lies_beside_unless_no_walks_are_requested(ten: Path, tmp_path: Path) -> None:
     compare(ten, to=tmp_path / "r")
     beside = growth_beside(tmp_path / "r/scores/ten-temporal.parquet")
     assert pq.read_table(beside)["payments"][0].as_py() == 0

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from coinhaze.compare.rows import (
 from coinhaze.compare.tables import comparison_grids, write_tables
 from coinhaze.report.grids import Grid, latex_cell
 from coinhaze.report.score_files import ScoreFile
+from coinhaze.units import NOT_KNOWN
 
 HOSTILE = "50%_of $x & {\\y}|#1~^\n<b>=cmd()"
 
@@ -197,7 +199,7 @@ def test_intervals_and_draws_of_bounds_are_bounds_too() -> None:
     assert row_of(bounded([1.0, 3.0], [True, True], about=drawn)).known == "s.e. 0.100, lower bound"
 
 
-def test_bounds_are_told_apart_and_never_ranked() -> None:
+def test_bounds_are_distinguished_and_never_ranked() -> None:
     files = [
         bounded([9.0, 9.0], [True, True], name="raw"),
         made_file([1.0], name="low"),
@@ -224,3 +226,21 @@ def test_many_long_notes_stand_below_a_table_and_not_in_its_caption() -> None:
     Console(width=110, file=text).print(paper.rich())
     assert all(f"note {k}: a long remark" in text.getvalue() for k in range(12))
     assert max(map(len, text.getvalue().splitlines())) <= 110
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [("BTC:8", "4.00008 BTC"), ("ETH:18", "0.000000000400008 ETH"), (None, "400,008,000")],
+)
+def test_what_sinks_hold_is_shown_in_its_unit(unit: str | None, words: str) -> None:
+    file = bounded([0.0, 1.0, 2.0], [False, False, False])
+    held = replace(
+        file,
+        balance=np.array([1e8 + 8_030, 1e8, 2e8]),
+        about=dict(file.about) | ({} if unit is None else {"unit": unit}),
+    )
+    row = row_of(held)
+    assert row.held == words
+    _, more = comparison_grids([row], "stationary")
+    assert f"Held by these sinks: {row.ledger}: {words} in all." in more.notes
+    assert (NOT_KNOWN in more.notes) == (unit is None)

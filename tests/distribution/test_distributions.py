@@ -159,7 +159,7 @@ def test_the_extra_of_keys_brings_points_of_the_curve(
 def serves(bare: Bare, ledger: str) -> None:
     """Serve a ledger from an environment; its page must answer."""
     with serving(ledger, python=bare.python) as server:
-        answer = httpx2.get(server.address, headers=server.bearer, timeout=60)
+        answer = httpx2.get(server.address, headers=server.bearer, timeout=600)
         assert answer.status_code == 200
 
 

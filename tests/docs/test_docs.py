@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 GENERATED = {"api.md", "cli.md"}
 WRITTEN = [page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name not in GENERATED]
 PAGES = [ROOT / "README.md", *WRITTEN]
+LONG = ("desiderata.md",)  # whose examples take their time; tests/golden has the command's answers
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +39,11 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=[pytest.mark.long] if p.name in LONG else []) for p in PAGES],
+    ids=lambda p: str(p.relative_to(ROOT)),
+)
 def test_code_on_the_page_runs_and_prints_what_it_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

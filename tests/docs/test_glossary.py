@@ -17,11 +17,14 @@ NAMES = {name for _, names in ENTRIES for name in re.findall(r"\w+", names)}
 
 
 def exported() -> set[str]:
-    """Return the names of the library, and the classes that its packages export."""
+    """Return the names of the library, and the classes that its packages export.
+
+    Models of the API are not among them: its schema describes each, with all its fields.
+    """
     public = {name: getattr(coinhaze, name) for name in coinhaze.__all__}
     names = {name for name, value in public.items() if not inspect.ismodule(value)}
     for module in pkgutil.walk_packages(coinhaze.__path__, "coinhaze."):
-        if module.ispkg:
+        if module.ispkg and module.name != "coinhaze.explore.models":
             package = import_module(module.name)
             for name in getattr(package, "__all__", ()):
                 if inspect.isclass(getattr(package, name)):

@@ -35,6 +35,7 @@ def executed(name: str, folder: Path) -> list[Any]:
     return [output for cell in notebook.cells for output in cell.get("outputs", ())]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(WORDS))
 def test_a_notebook_runs(name: str, tmp_path: Path) -> None:
     outputs = executed(name, tmp_path)

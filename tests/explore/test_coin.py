@@ -14,7 +14,7 @@ import coinhaze
 from coinhaze.errors import CoinhazeError, UnknownName, UsageError
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.models import CoinAnswer, Origin
-from coinhaze.explore.query import CoinQuery, Settings
+from coinhaze.explore.query import CoinQuery, Settings, TableQuery
 from coinhaze.observer import AbsorbingChain
 from properties import strategies
 from properties.comparison import profile
@@ -121,7 +121,7 @@ def test_pages_of_hidden_coins_have_the_library_s_numbers_and_no_amounts(
 
 @given(strategies.transactions(pools=True), st.sampled_from(["fifo", "lifo"]), st.data())
 @profile(15)
-def test_ordered_rules_have_the_library_s_parcels(
+def test_ordered_rules_have_the_library_s_lots(
     rows: list[strategies.Transaction], order: str, data: st.DataObject
 ) -> None:
     chain = chain_of(coinhaze.CoinLedger.from_transactions(rows))
@@ -187,15 +187,13 @@ def explorer() -> Explorer:
     return explorer_of(town(), lists={"l": ["person3", "person7", "nobody"]}, labels=labels)
 
 
-def most_bits(explorer: Explorer) -> str:
-    return explorer.ledger(Settings()).most[0].name
+def max_bits(explorer: Explorer) -> str:
+    return explorer.table(TableQuery(sort="-bits", limit=1)).rows[0].name
 
 
 def test_a_label_makes_a_service_and_a_listed_origin_is_always_shown(explorer: Explorer) -> None:
-    answer = explorer.coin(most_bits(explorer), CoinQuery(top=1, list="l"))
-    kinds = {
-        origin.kind for origin in explorer.coin(most_bits(explorer), CoinQuery(top=60)).origins
-    }
+    answer = explorer.coin(max_bits(explorer), CoinQuery(top=1, list="l"))
+    kinds = {origin.kind for origin in explorer.coin(max_bits(explorer), CoinQuery(top=60)).origins}
     assert {"service", "earlier"} <= kinds
     assert answer.exposure is not None
     assert answer.exposure.share
@@ -204,7 +202,7 @@ def test_a_label_makes_a_service_and_a_listed_origin_is_always_shown(explorer: E
 
 
 def test_opening_a_box_shows_eight_more_of_it(explorer: Explorer) -> None:
-    name = most_bits(explorer)
+    name = max_bits(explorer)
     closed = explorer.coin(name, CoinQuery()).flow
     bucket = next(node for node in closed.nodes if node.folded and node.id.startswith("h2x"))
     opened = explorer.coin(name, CoinQuery(open=(bucket.id,))).flow
@@ -220,13 +218,13 @@ def test_opening_a_box_shows_eight_more_of_it(explorer: Explorer) -> None:
 
 def test_a_flow_never_has_more_than_300_boxes(explorer: Explorer) -> None:
     every = [f"h{k}x" for k in range(1, 9) for _ in range(4)] + ["d"] * 8
-    answer = explorer.coin(most_bits(explorer), CoinQuery(open=tuple(every[:40]), top=100))
+    answer = explorer.coin(max_bits(explorer), CoinQuery(open=tuple(every[:40]), top=100))
     assert_sums(answer)
     assert 100 < len(answer.flow.nodes) <= 300
 
 
 def test_a_party_at_several_hops_is_tagged_at_each(explorer: Explorer) -> None:
-    flow = explorer.coin(most_bits(explorer), CoinQuery(open=("h2x", "h3x"))).flow
+    flow = explorer.coin(max_bits(explorer), CoinQuery(open=("h2x", "h3x"))).flow
     twice = [node for node in flow.nodes if node.also]
     assert twice
     for node in twice:
@@ -244,7 +242,7 @@ def test_a_coin_with_one_origin_has_one_band(explorer: Explorer) -> None:
 
 
 def test_the_place_counts_coins_with_fewer_bits(explorer: Explorer) -> None:
-    answer = explorer.coin(most_bits(explorer), CoinQuery())
+    answer = explorer.coin(max_bits(explorer), CoinQuery())
     table = explorer.histogram(Settings())
     assert answer.place is not None
     assert answer.bits is not None
@@ -255,7 +253,7 @@ def test_the_place_counts_coins_with_fewer_bits(explorer: Explorer) -> None:
 
 
 def test_a_coin_seen_by_address_is_its_owner(explorer: Explorer) -> None:
-    coin = explorer.coin(most_bits(explorer), CoinQuery())
+    coin = explorer.coin(max_bits(explorer), CoinQuery())
     answer = explorer.coin(coin.name, CoinQuery(view="address"))
     assert answer.name == coin.owner
     assert answer.kind == "address"
@@ -279,14 +277,14 @@ def test_a_spent_coin_says_who_spent_it_and_has_bits_all_the_same(explorer: Expl
 
 def test_without_scores_a_coin_has_no_place_but_the_same_bits(explorer: Explorer) -> None:
     bare = explorer_of(town(), scored=False)
-    name = most_bits(explorer)
+    name = max_bits(explorer)
     with_scores, without = explorer.coin(name, CoinQuery()), bare.coin(name, CoinQuery())
     assert without.place is None
     assert with_scores.place is not None
     assert without.bits == pytest.approx(with_scores.bits, abs=1e-9)
 
 
-def test_times_are_told_and_a_flow_by_time_needs_them(explorer: Explorer) -> None:
+def test_times_are_reported_and_a_flow_by_time_needs_them(explorer: Explorer) -> None:
     rows = [
         {"txid": "a", "time": 1000, "height": 1, "outputs": [{"value": 5, "address": "m"}]},
         {"txid": "b", "time": 2000, "height": 2, "inputs": [{"txid": "a", "vout": 0}],
@@ -299,13 +297,13 @@ def test_times_are_told_and_a_flow_by_time_needs_them(explorer: Explorer) -> Non
     assert answer.height == 2
     assert {node.time for node in answer.flow.nodes} == {1000, 2000}
     assert answer.origins[0].words == "Mined, block 1"
-    untimed = explorer.coin(most_bits(explorer), CoinQuery(by="time"))
+    untimed = explorer.coin(max_bits(explorer), CoinQuery(by="time"))
     assert untimed.flow.by == "hop"
     assert any("no times" in note for note in untimed.notes)
 
 
-def test_what_cannot_be_asked_is_refused_with_the_reason(explorer: Explorer) -> None:
-    name = most_bits(explorer)
+def test_what_cannot_be_requested_is_refused_with_the_reason(explorer: Explorer) -> None:
+    name = max_bits(explorer)
     for ask, why in (
         (CoinQuery(policy="poison"), "needs a list"),
         (CoinQuery(view="account"), "does not fit"),
@@ -321,7 +319,7 @@ def test_what_cannot_be_asked_is_refused_with_the_reason(explorer: Explorer) -> 
 
 
 def test_origins_come_in_pages_that_make_the_whole(explorer: Explorer) -> None:
-    name = most_bits(explorer)
+    name = max_bits(explorer)
     rows: list[Origin] = []
     after = None
     while True:

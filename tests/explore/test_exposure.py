@@ -34,7 +34,8 @@ def gift_town() -> coinhaze.CoinLedger:
 
 @pytest.mark.parametrize("few", [0, 20_000], ids=["by past", "solved"])
 def test_a_closed_loop_has_no_exposure(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
-    monkeypatch.setattr("coinhaze.explore.views.FEW", few)
+    monkeypatch.setattr("coinhaze.solve.planner.thresholds.MAX_LISTED_NODES", few)
+    monkeypatch.setattr("coinhaze.solve.planner.thresholds.MAX_LOOPING_MOVES", 100_000)
     ledger = coinhaze.AccountLedger.from_transfers(LOOP)
     explorer = explorer_of(ledger, lists={"x": ["s"], "none": ["nobody"], "in": ["lp0"]})
     for listed in ("x", "none"):
@@ -56,7 +57,7 @@ def test_a_closed_loop_has_no_exposure(monkeypatch: pytest.MonkeyPatch, few: int
 
 @pytest.mark.parametrize("few", [0, 20_000], ids=["by past", "solved"])
 def test_bounds_hold_the_exact_share(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
-    monkeypatch.setattr("coinhaze.explore.views.FEW", few)
+    monkeypatch.setattr("coinhaze.solve.planner.thresholds.MAX_LISTED_NODES", few)
     ledger = town(300, 30)
     names = [str(name) for name in ledger.owners.to_pylist()[3:6]]
     explorer = explorer_of(ledger, lists={"x": names})
@@ -146,7 +147,7 @@ def test_a_payment_to_a_listed_address_on_the_way_has_the_flag() -> None:
 
 
 @pytest.mark.parametrize("policy", ["haircut", "uniform", "fifo"])
-def test_the_table_tells_exposure_where_a_list_is_asked(policy: str) -> None:
+def test_the_table_tells_exposure_where_a_list_is_requested(policy: str) -> None:
     ledger = town(300, 30)
     names = [str(name) for name in ledger.owners.to_pylist()[3:6]]
     explorer = explorer_of(ledger, lists={"x": names, "none": ["nobody"]})

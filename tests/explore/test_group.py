@@ -107,7 +107,7 @@ def test_accounts_have_an_address_page_and_no_blocks() -> None:
 
 
 @pytest.mark.parametrize("policy", ["uniform", "fifo", "lifo", "poison"])
-def test_groups_are_told_by_every_rule(explorer: Explorer, policy: str) -> None:
+def test_groups_are_reported_by_every_rule(explorer: Explorer, policy: str) -> None:
     asked = Settings(policy=policy, list="l")
     found = explorer.group("transaction", "t201", asked, after=None, limit=100)
     assert_no_nan(found.model_dump())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -90,7 +91,7 @@ def test_an_address_of_another_network_is_named(explorer: Explorer) -> None:
 @pytest.mark.parametrize(
     "garbage", ["zzz", "no such thing", "<img onerror=x>", "9" * 400, "%00%ff"]
 )
-def test_garbage_is_told_what_to_paste(explorer: Explorer, garbage: str) -> None:
+def test_garbage_is_answered_with_what_to_paste(explorer: Explorer, garbage: str) -> None:
     found = explorer.search(garbage)
     assert found.hits == ()
     assert found.note is not None
@@ -119,14 +120,17 @@ def test_accounts_are_found_whatever_the_case_of_an_address() -> None:
     assert explorer.search("0xabab").hits[0].name == account
 
 
-TWO = explorer_of(coinhaze.AccountLedger.from_transfers([("a", "b", 5), ("b", "c", 1)]))
+@cache
+def explorer_of_two() -> Explorer:
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 5), ("b", "c", 1)])
+    return explorer_of(ledger)
 
 
 @given(st.text(max_size=80))
 @profile(300)
 def test_no_text_breaks_the_search(text: str) -> None:
     try:
-        found = TWO.search(text)
+        found = explorer_of_two().search(text)
     except InputError:
         return
     assert found.hits or found.note

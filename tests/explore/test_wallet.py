@@ -194,7 +194,9 @@ def test_every_rule_has_its_bits_or_says_why_not(explorer: Explorer) -> None:
 
 @given(strategies.ring_transactions())
 @profile(5)
-def test_measures_of_hidden_coins_are_told_or_refused(rows: list[strategies.Transaction]) -> None:
+def test_measures_of_hidden_coins_are_reported_or_refused(
+    rows: list[strategies.Transaction],
+) -> None:
     ledger = coinhaze.CoinLedger.from_transactions(rows)
     explorer = explorer_of(ledger)
     for row in explorer.table(TableQuery(limit=4)).rows:

@@ -75,7 +75,7 @@ def test_blocks_of_getblock_name_owners_as_raw_blocks_do(
     assert found == {"outputs": [wanted, owner(KEY_HASH, network), wanted], "inputs": [wanted]}
 
 
-def test_a_network_told_late_in_a_file_counts_from_its_beginning(
+def test_a_network_reported_late_in_a_file_counts_from_its_beginning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bitcoin_json, "ROWS", 1)

@@ -87,17 +87,20 @@ GOOD = line("addr", HOME)
 MISTAKES = {
     "an array": (f"[{GOOD}]", r"an array where BIP-329 has lines \(one object a line"),
     "objects over several lines": (
-        json.dumps(json.loads(GOOD), indent=1), r"labels.jsonl:1: no label.*one object a line"),
-    "a line cut": (f"{GOOD}\n{GOOD[:20]}", r":2: no label of BIP-329.*one object a line"),
+        json.dumps(json.loads(GOOD), indent=1),
+            r"labels.jsonl:1: .*goes on over several lines .one object a line"),
+    "a line cut": (f"{GOOD}\n{GOOD[:20]}",
+        r":2: not a BIP-329 label: .*truncated.*one object a line"),
     "no ref": (f'{GOOD}\n{{"type":"addr","label":"x"}}', r":2: .*missing.*`ref`"),
     "no type": (f'{GOOD}\n{{"ref":"{SHOP}","label":"x"}}', r":2: .*missing.*`type`"),
-    "a type in other letters": (line("Output", f"{TX}:0"), r"other letters: 'Output' \(write out"),
+    "a type in other letters": (line("Output", f"{TX}:0"),
+        r"must be lower case: 'Output' \(write out"),
     "a coin without a number": (line("output", TX), r"not a coin.*TXID:0"),
     "a coin as an address": (line("addr", f"{TX}:0"), r"not an address.*the type is output"),
     "a coin as a transaction": (line("tx", f"{TX}:0"), r"not a transaction's id.*type is output"),
     "a short id": (line("output", "abc:0"), r"not a coin: 'abc:0' .*64 digits"),
     "a label that is a number": (line("addr", HOME, 5), r"Expected `str"),
-    "two objects on a line": (GOOD + GOOD, r":1: no label of BIP-329.*one object a line"),
+    "two objects on a line": (GOOD + GOOD, r":1: not a BIP-329 label: .*one object a line"),
 }  # fmt: skip
 
 

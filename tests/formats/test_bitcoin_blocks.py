@@ -260,7 +260,7 @@ class TestFaults:
         assert "does not begin with a coinbase" in fault(write(tmp_path, octets))
 
     def test_a_block_without_a_header_is_refused(self, tmp_path: Path) -> None:
-        assert "without a whole header" in fault(write(tmp_path, frame(b"\1" * 79)))
+        assert "no whole block header" in fault(write(tmp_path, frame(b"\1" * 79)))
 
     @pytest.mark.parametrize("number", [2**16, 2**32, 2**63 - 1, 2**64 - 1])
     def test_counts_of_more_than_follows_are_refused(self, tmp_path: Path, number: int) -> None:

@@ -286,7 +286,7 @@ def test_spending_a_data_output_is_refused(path: Path) -> None:
     refused(path, data, bad, line=2, says=["can never be spent", "t:0", "transaction u"])
 
 
-def test_zero_value_coins_are_kept_in_the_ledger_and_are_no_nodes(path: Path) -> None:
+def test_zero_value_coins_are_retained_in_the_ledger_and_are_no_nodes(path: Path) -> None:
     ledger = load(path, tx("t", outputs=[pay(0, "a"), pay(5, "b", index=1)]))
     assert values(ledger) == {"t:0": 0, "t:1": 5}
     nodes = transaction_graph(ledger).tables()["nodes"]["node"].to_pylist()
@@ -406,7 +406,7 @@ def test_one_id_in_two_blocks_is_refused(path: Path, changes: Record, says: str)
 
 
 @pytest.mark.parametrize("txid", TWICE)
-def test_the_bip30_pairs_are_kept(path: Path, txid: str) -> None:
+def test_the_bip30_pairs_are_retained(path: Path, txid: str) -> None:
     lost, later = TWICE[txid]
     pair = [tx(txid, height, outputs=[pay(50, "miner")]) for height in (lost, later)]
     spent = tx("s", later + 1, inputs=[spend(txid, 0, 50)], outputs=[pay(50, "a")])
@@ -501,7 +501,9 @@ def test_a_value_of_thousands_of_digits_is_refused(path: Path) -> None:
 
 def test_a_value_as_text_is_read_if_it_is_digits(path: Path) -> None:
     assert values(load(path, tx("t", outputs=[pay("5", "a")]))) == {"t:0": 5}
-    refused(path, tx("t", outputs=[pay("5.0", "a")]), line=1, says=["value", "5.0", "all digits"])
+    refused(
+        path, tx("t", outputs=[pay("5.0", "a")]), line=1, says=["value", "5.0", "export it again"]
+    )
 
 
 def test_a_missing_output_value_is_refused(path: Path) -> None:
@@ -514,7 +516,7 @@ def test_a_missing_output_value_is_refused(path: Path) -> None:
 def test_an_unknown_input_without_a_value_is_refused(path: Path) -> None:
     path.write_text(lines(tx("t", inputs=[spend("gone", 3)], outputs=[pay(5, "a")])))
     says = (
-        r"transactions\.json: the values of 1 coins .* not known \(gone:3\): .*--unknown leave-out"
+        r"transactions\.json: the values of 1 coins .* not known \(gone:3\)\. .*--unknown leave-out"
     )
     with pytest.raises(InputError, match=says):
         read(path)

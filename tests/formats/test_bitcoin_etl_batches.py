@@ -350,7 +350,7 @@ def test_text_in_parquet_that_is_not_utf8_is_refused(path: Path) -> None:
         list(bitcoin_etl_batches.batches(path))
 
 
-def test_parquet_is_told_by_its_columns(path: Path) -> None:
+def test_parquet_is_reported_by_its_columns(path: Path) -> None:
     write_parquet(path, ETL)
     assert bitcoin_etl_batches.recognises_columns(pq.read_schema(path).names)
     assert not bitcoin_etl_batches.recognises_columns(["hash", "block_number", "from_address"])
@@ -406,7 +406,7 @@ def test_the_two_coinbases_of_one_id_keep_it(path: Path) -> None:
     assert [t["height"] for t in read(path, twice)["transactions"]] == [91722, 91880]
 
 
-def test_two_hashes_of_one_block_are_both_told(path: Path) -> None:
+def test_two_hashes_of_one_block_are_both_reported(path: Path) -> None:
     fork = [ETL[0], ETL[0] | {"hash": txid(6), "block_hash": "other"}]
     assert len(read(path, fork)["blocks"]) == 2
 
@@ -496,7 +496,7 @@ def test_every_recorded_export_is_read(data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["block_with_shielded_addresses", "block_with_value_balance"])
-def test_flows_of_zcash_are_those_its_node_told(data: Path, tmp_path: Path, name: str) -> None:
+def test_flows_of_zcash_are_those_its_node_reported(data: Path, tmp_path: Path, name: str) -> None:
     folder = fixtures(data, tmp_path) / "zcash" / name
     (answer,) = folder.glob("rpc_response_getblock_*_2.json")
     expected = {}

@@ -62,7 +62,7 @@ def test_hex_of_the_api_has_its_prefix_already(tmp_path: Path) -> None:
     assert of(tmp_path, [row]) == of(tmp_path, [call()])
 
 
-def test_tables_are_recognised_and_told_from_those_of_coins() -> None:
+def test_tables_are_recognised_and_distinguished_from_those_of_coins() -> None:
     for row in (call(), blockchair_transaction(), erc20()):
         head = tsv_text([row])
         assert blockchair_ethereum.recognises(head)
@@ -144,7 +144,7 @@ def test_an_index_that_is_no_place_is_refused(tmp_path: Path, index: str) -> Non
         of(tmp_path, [call(), call(index=index)])
 
 
-def test_kinds_of_calls_are_kept_apart(tmp_path: Path) -> None:
+def test_kinds_of_calls_are_separate(tmp_path: Path) -> None:
     types = ["call", "create", "create2", "selfdestruct"]
     rows = [call(index=".".join("0" * (k + 1)), type=how) for k, how in enumerate(types)]
     assert [r["kind"] for r in of(tmp_path, rows)] == ["call", "create", "create", "selfdestruct"]

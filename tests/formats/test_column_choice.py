@@ -110,16 +110,17 @@ def test_decimals_of_every_type_are_exact(tmp_path: Path, kind: pa.DataType) -> 
 
 # The likeliest mistakes, and the words that name what mends each.
 MISTAKES: dict[str, tuple[str, dict[str, object], str]] = {
-    "no choice": (MIXED, {}, "parted by semicolons with the columns payer, payee, Total, when"),
+    "no choice": (MIXED, {},
+        "Total, when. If .*: --columns from=payer,to=payee,amount=Total,time=when --decimals N"),
     "a column that is not there": (
         MIXED, {"columns": "from=payr,to=payee,amount=Total"},
         "no column 'payr', named for 'from' .*the file has payer, payee, Total, when",
     ),
     "one column not chosen": (
-        MIXED, {"columns": "from=payer,to=payee"}, "known to tell amount.*--columns amount=...",
+        MIXED, {"columns": "from=payer,to=payee"}, "known to hold amount.*--columns amount=...",
     ),
     "turned round": (
-        MIXED, {"columns": "payer=from"}, "'payer' is none of what columns tell: from, to, amount",
+        MIXED, {"columns": "payer=from"}, "'payer' is not one of from, to, amount",
     ),
     "no equals sign": (MIXED, {"columns": "payer,payee,Total"}, "are named like from=sender,to="),
     "one thing twice": (MIXED, {"columns": "from=payer,from=payee"}, "'from' is there twice"),
@@ -135,7 +136,7 @@ MISTAKES: dict[str, tuple[str, dict[str, object], str]] = {
         r"t\.csv:2: Total is not a decimal number >= 0: '1,5' .*a point before decimals",
     ),
     "an exponent": (
-        MIXED.replace("1.5", "15e-1"), {"columns": CHOICE, "decimals": 18}, "write all digits",
+        MIXED.replace("1.5", "15e-1"), {"columns": CHOICE, "decimals": 18}, "export it again",
     ),
     "a negative amount": (
         MIXED.replace("1.5", "-1.5"), {"columns": CHOICE, "decimals": 18}, ">= 0: '-1.5'",
@@ -146,7 +147,8 @@ MISTAKES: dict[str, tuple[str, dict[str, object], str]] = {
     ),
     "decimals out of range": (MIXED, {"columns": CHOICE, "decimals": 78}, "from 0 to 77, not 78"),
     "another format": (
-        MIXED, {"columns": CHOICE, "format": "blockchair"}, "columns and decimals are for tables",
+        MIXED, {"columns": CHOICE, "format": "blockchair"},
+            "--columns cannot .*: leave out --format for",
     ),
 }  # fmt: skip
 
@@ -169,9 +171,12 @@ def test_stores_and_folders_take_no_choice(tmp_path: Path) -> None:
     path = tmp_path / "s.duckdb"
     with Store(path) as store:
         ingest([put(tmp_path, "from,to,amount\na,b,5\n")], store)
-    with pytest.raises(UsageError, match="a store says itself what is what"):
+    with pytest.raises(UsageError, match=r"with a store, .*leave out --decimals"):
         accounts(path, decimals=3)
-    with Store(None) as store, pytest.raises(UsageError, match="are for tables of transfers"):
+    with (
+        Store(None) as store,
+        pytest.raises(UsageError, match="--decimals cannot be used with --format tornado"),
+    ):
         ingest([put(tmp_path, MIXED)], store, format="tornado", decimals=3)
 
 
@@ -234,22 +239,26 @@ def test_a_zip_archive_with_a_password_is_refused(tmp_path: Path) -> None:
 # Files of no known format
 
 UNKNOWN: dict[str, tuple[bytes, str]] = {
-    "nothing": (b"", "the file is empty"),
+    "nothing": (b"", "the file is empty: export or download it again"),
     "white space": (b" \r\n\n", "the file is empty"),
     "only a mark of byte order": (b"\xef\xbb\xbf", "the file is empty"),
     "other columns": (
         b"payer,to,amount\nann,ben,5\n",
-        "a table parted by commas with the columns payer, to, amount, first row 'ann,ben,5'; "
-        "nearest is transfers, which also needs from; --columns from=NAME",
+        "separated by commas, with the columns payer, to, amount. If these are transfers: "
+        "--columns from=payer$",
     ),
     "columns of ethereum-etl": (
         b"token_address,from_address,to_address,value,transaction_hash,block_number\n",
-        "and no row; nearest is ethereum-etl, which also needs log_index",
+        "Nearest is ethereum-etl, which also needs log_index. If these are transfers: --columns "
+        "from=from_address,to=to_address$",
     ),
-    "columns that nobody has": (b"colour\ttaste\n1\t2\n", "parted by tabs .*has any of them"),
+    "columns that nobody has": (
+        b"colour\ttaste\n1\t2\n",
+        "separated by tabs.*--columns from=NAME,to=NAME,amount=NAME$",
+    ),
     "JSON": (b'{"colour": 1, "taste": {"sweet": 2}}', "JSON with the keys colour, taste, sweet"),
     "prose": (b"Dear all\n", "text that begins 'Dear all'"),
-    "a web page": (b"<!DOCTYPE html><html>", "a web page and no data"),
+    "a web page": (b"<!DOCTYPE html><html>", "a web page and no data.*download the data again"),
     "SQLite": (b"SQLite format 3\0" + bytes(80), "an SQLite database: export"),
     "bytes": (bytes(range(128, 256)) * 4, "binary data that begins like nothing known"),
     "zeros": (bytes(100), "binary data"),
@@ -271,7 +280,7 @@ def test_unknown_parquet_is_described(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"from": ["a"], "to": ["b"], "worth": [1]}), path)
     words = (
-        "Parquet with the columns from, to, worth; nearest is transfers, which also needs amount"
+        "Parquet with the columns from, to, worth. If these are transfers: --columns amount=NAME"
     )
     with pytest.raises(InputError, match=words):
         coinhaze.read(path)

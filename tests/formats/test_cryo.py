@@ -122,7 +122,7 @@ def test_transfers_are_read_and_scored_as_by_hand(
     assert coinhaze.score(path)[text(DAN)].bits == pytest.approx(BITS, abs=1e-12)
 
 
-def test_csv_is_read_alike(tmp_path: Path) -> None:
+def test_csv_is_read_the_same(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     pyarrow.csv.write_csv(pa.table(hexadecimal(erc20())), path)
     assert format_of(path) == "cryo"
@@ -212,21 +212,23 @@ MISTAKES: dict[str, tuple[dict[str, pa.Array], dict[str, Any], str]] = {
         lossy() | {"value_u64": pa.array([1, 2, 3])}, {}, r"value_u64 .*loses digits"),
     "no amount": (lossy(), {}, r"without an amount .*--u256-types binary"),
     "a double chosen": (erc20(), CHOSEN, r"value_f64 .*--u256-types binary"),
-    "decimals given": (erc20(), {"decimals": 18}, r"smallest unit.*decimals 18"),
+    "decimals given": (erc20(), {"decimals": 18}, r"smallest unit.*leave out --decimals"),
     "a column left out": (without("log_index"), {}, r"without log_index.*with all its columns"),
-    "approvals": (APPROVALS, {}, r"erc20_approvals do not tell.*cryo erc20_transfers --blocks"),
-    "transactions": (SENT, {}, r"transactions do not tell what moved.*cryo traces --blocks"),
-    "tokens that are one of a kind": (NFT, {}, r"erc721_transfers do not tell.*erc20_transfers"),
+    "approvals": (APPROVALS, {},
+        r"erc20_approvals do not say.*cryo erc20_transfers --blocks as before"),
+    "transactions": (SENT, {}, r"transactions do not say what moved.*cryo traces --blocks as"),
+    "tokens that are one of a kind": (NFT, {}, r"erc721_transfers do not say.*erc20_transfers"),
     "addresses padded to 32 bytes": (
         wrong(from_address=[bytes(12) + ANN] * 3), {}, r"row 1: from_address is not 40 hex"),
     "addresses cut short": (
         wrong(to_address=[ANN, ANN[:19], ANN]), {}, r"row 2: to_address is neither an address"),
-    "amounts cut short": (wrong(value_binary=[b"\1"] * 3), {}, r"value_binary is not 32 bytes"),
+    "amounts cut short": (wrong(value_binary=[b"\1"] * 3), {},
+        r"not 32 bytes.*collect .*unchanged"),
     "an amount that is missing": (wrong(value_binary=[None] * 3), {}, r"value_binary is missing"),
-    "several tokens": (wrong(erc20=[USD, USD, ANN]), {}, r"holds 2 tokens.*--token"),
+    "several tokens": (wrong(erc20=[USD, USD, ANN]), {}, r"hold 2 tokens.*--token"),
     "columns of traces chosen": (
         traces([call("call", ANN, BEN, 1)]), {"format": "cryo", "columns": "from=action_to"},
-        r"traces say themselves.*leave out --columns"),
+        r"traces are known.*leave out --columns"),
     "callers left out": (
         traces([call("call", ANN, BEN, 1, "0")]), {}, r"caller is not in the file.*keep all rows"),
 }  # fmt: skip
@@ -246,3 +248,25 @@ def test_damage_is_an_error_of_input(tmp_path: Path) -> None:
         path.write_bytes(whole[:cut])
         with pytest.raises(InputError):
             coinhaze.read(path)
+
+
+@pytest.mark.parametrize("kind", ["erc20", "native", "traces"])
+def test_columns_in_any_case_are_the_same(tmp_path: Path, kind: str) -> None:
+    calls = [call("call", ANN, CID, 5), call("call", CID, DAN, 4, "0")]
+    table = {"erc20": erc20, "native": native}.get(kind, lambda: traces(calls))()
+    for folder in ("plain", "shouted"):
+        (tmp_path / folder).mkdir()
+    plain = write(tmp_path / "plain", table)
+    shouted = {name.upper(): column for name, column in table.items()}
+    other = write(tmp_path / "shouted", shouted)
+    assert format_of(other) == "cryo"
+    assert moved(other) == moved(plain) != []
+    if kind != "traces":
+        text = tmp_path / "shouted.csv"
+        written = hexadecimal(table)
+        rows = zip(*(column.to_pylist() for column in written.values()), strict=True)
+        lines = [";".join(map(str.upper, written))]
+        lines += [";".join("" if v is None else str(v) for v in row) for row in rows]
+        text.write_text("\n".join(lines) + "\n")
+        assert format_of(text) == "cryo"
+        assert moved(text) == moved(plain)

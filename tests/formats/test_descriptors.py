@@ -191,8 +191,8 @@ KEY = VECTOR_1[0]
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (f"wpkh({KEY}/0'/*)", "only the private key can take"),
-        (f"wpkh({KEY}/0/*h)", "only the private key can take"),
+        (f"wpkh({KEY}/0'/*)", "needs the private key: take the xpub"),
+        (f"wpkh({KEY}/0/*h)", "needs the private key: take the xpub"),
         (f"wpkh({KEY}/0/*", "a bracket is missing"),
         (f"wpkh({KEY}/x/*)", "no number"),
         (f"wpkh({KEY}/2147483648/*)", "no number"),

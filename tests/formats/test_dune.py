@@ -124,11 +124,12 @@ MISTAKES: dict[str, tuple[list[Row], dict[str, Any], str]] = {
         changed(evt_index="<nil>"), {}, r":4: evt_index is missing.*token_standard = 'erc20'"),
     "amounts from a spreadsheet": (
         changed(amount_raw="1.5E+24"), {}, r":4: amount_raw is not a whole number.*spreadsheets"),
-    "an amount that is missing": (changed(amount_raw="<nil>"), {}, r":4: amount is missing"),
+    "an amount that is missing": (changed(amount_raw="<nil>"), {},
+        r":4: amount_raw is missing .leave out the rows"),
     "several tokens": (changed(contract_address=EUR), {}, r"hold 2 tokens.*--token"),
     "a token that is not there": (changed(), {"token": EUR}, r"hold no token.*they have 0xeee"),
     "two contents of one event": (
-        [*changed(), transfer(1, ANN, CID, 5)], {}, r"one id with two contents.*see .*:2"),
+        [*changed(), transfer(1, ANN, CID, 5)], {}, r"the same id with another amount.*see .*:2"),
     "blocks against times": (
         changed(block_time="2023-01-01 00:00:00.000 UTC"), {}, r"block_time|block_number"),
     "a sender that is missing": (changed(**{"from": "<nil>"}), {}, r"from is missing"),

@@ -39,7 +39,7 @@ def kept(tmp_path: Path, rows: list[Row]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.json", "a.json.gz"])
-def test_a_transaction_is_read_alike_from_csv_and_json(tmp_path: Path, name: str) -> None:
+def test_a_transaction_is_read_the_same_from_csv_and_json(tmp_path: Path, name: str) -> None:
     text = csv_text if "csv" in name else json_text
     path = write(tmp_path / name, text([transaction()]))
     assert transfers(ethereum_etl, path) == [EXPECTED]
@@ -82,7 +82,7 @@ def test_a_status_that_is_neither_done_nor_failed_is_refused(tmp_path: Path) -> 
         of(tmp_path, [transaction(receipt_status=2)])
 
 
-def test_values_of_zero_are_dropped_and_self_transfers_kept(tmp_path: Path) -> None:
+def test_values_of_zero_are_dropped_and_self_transfers_retained(tmp_path: Path) -> None:
     ann = address("ann")
     rows = [transaction(value=0), transaction(to_address=ann, hash=txid(2))]
     assert kept(tmp_path, rows) == [(ann, str(10**20))]
@@ -280,7 +280,7 @@ def test_blocks_bring_withdrawals_in_wei(tmp_path: Path) -> None:
     }
 
 
-def test_withdrawals_are_alike_in_csv_and_parquet(tmp_path: Path) -> None:
+def test_withdrawals_are_the_same_in_csv_and_parquet(tmp_path: Path) -> None:
     paid = {"index": 3, "address": address("val"), "amount": 2}
     text = f'{{"index":3,"address":"{address("val")}","amount":"2"}}'
     rows = [block(withdrawals=f"{text},{text.replace(':3', ':4')}")]

@@ -105,7 +105,7 @@ def test_rows_in_any_order_and_identical_ones_all_count(tmp_path: Path) -> None:
     assert [amount for _, _, amount in moved(ledger)] == [
         n * 10**6 for n in (1500, 1500, 500, 2000)
     ]
-    assert any("2 rows are identical to others" in note for note in ledger.notes)
+    assert any("2 rows are each identical to another" in note for note in ledger.notes)
 
 
 def test_of_several_tokens_one_is_chosen(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ MISTAKES: dict[str, tuple[list[str], list[Row], dict[str, object], str]] = {
     ),
     "a rounded exponent": (
         TOKENS, [*PAID, token(4, ANN, BEN, "1.2E+21")], {"decimals": 18},
-        r"csv:5: TokenValue is not a decimal number >= 0: '1\.2E\+21' .*write all digits",
+        r"csv:5: TokenValue is not a decimal number >= 0: '1\.2E\+21' .*spreadsheet",
     ),
     "commas elsewhere": (
         TOKENS, [token(1, ANN, BEN, "1,5")], {"decimals": 6}, "'1,5' .*a point before decimals",
@@ -182,10 +182,11 @@ MISTAKES: dict[str, tuple[list[str], list[Row], dict[str, object], str]] = {
         TOKENS, [token(1, ANN, BEN, "1") | {"Blockno": "1,234"}], {"decimals": 6},
         "csv:2: Blockno is not a whole number",
     ),
-    "the wrong format": (TOKENS, PAID, {"decimals": 6, "format": "ethereum-etl"}, "for tables of"),
+    "the wrong format": (TOKENS, PAID, {"decimals": 6, "format": "ethereum-etl"},
+        "this is etherscan: leave out --format"),
     "tokens without their contract": (
         [n for n in TOKENS if n != "ContractAddress"], PAID, {"decimals": 6},
-        "no known format: .*nearest is transfers, which also needs amount; --columns amount=NAME",
+        "without ContractAddress: export it again, with all its columns",
     ),
 }  # fmt: skip
 

@@ -22,11 +22,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import coinhaze
 from coinhaze.formats.registry import formats
-from formats.block_samples import chain, frame
+from formats import block_samples as samples
+from formats.block_samples import (
+    chain,
+    coinbase,
+    frame,
+    pay,
+    pay_to_key_hash,
+    spend,
+    transaction,
+)
+from formats.snapshot_samples import snapshot
 
 ROOM = 512 << 20
 SECONDS = 60
+WALLET, SIGNED = "a wallet", "a transaction to be signed"
 PROGRAM = Path(__file__).with_name("within_limits.py")
 
 
@@ -71,6 +83,18 @@ def raw_block(count: bytes) -> bytes:
     """A block of Bitcoin whose number of transactions, inputs or bytes is a lie."""
     (block,) = chain(600_000, 1)
     return frame(block[:80] + count + block[81:])
+
+
+def spends_unknown_coins() -> bytes:
+    (block,) = chain(600_000, 1)
+    spent = transaction([spend((b"\1" * 32, 0))], [pay(1, pay_to_key_hash(1))])
+    made = [coinbase(600_001), spent]
+    return frame(block) + frame(samples.block(samples.name(block), made))
+
+
+def unspent(coins: bytes, count: int = 1) -> bytes:
+    """A UTXO snapshot with coins as they are given."""
+    return snapshot({}, b"\7" * 32, count=count) + coins
 
 
 def parquet(columns: dict[str, object], damage: Callable[[bytearray], None]) -> bytes:
@@ -240,6 +264,24 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes]]] = {
         "bitcoin-blocks",
         lambda: xz_bomb(b"\xf9\xbe\xb4\xd9\xff\xff\xff\x7f"),
     ),
+    "utxo-snapshot: 2^60 coins": ("utxo-snapshot", lambda: unspent(b"", count=2**60)),
+    "utxo-snapshot: 2^60 coins of one transaction": (
+        "utxo-snapshot",
+        lambda: unspent(b"\1" * 32 + b"\xff" + struct.pack("<Q", 2**60) + bytes(4096)),
+    ),
+    "utxo-snapshot: 10^8 coins of one transaction in a bomb": (
+        "utxo-snapshot",
+        lambda: bomb(b"\0\2\0\6" * 1024, unspent(b"\1" * 32 + b"\xfe" + struct.pack("<I", 10**8))),
+    ),
+    "utxo-snapshot: a script of 2^60 bytes": (
+        "utxo-snapshot",
+        lambda: unspent(b"\1" * 32 + b"\1\0\2\0" + b"\xff" * 8 + b"\0" + bytes(4096)),
+    ),
+    "utxo-snapshot: an amount without an end": (
+        "utxo-snapshot",
+        lambda: unspent(b"\1" * 32 + b"\1\0\2" + b"\xff" * 4096),
+    ),
+    "utxo-snapshot: an xz bomb": ("utxo-snapshot", lambda: xz_bomb(unspent(b""))),
     "zcash-blocks: 10^9 transactions": (
         "zcash-blocks",
         lambda: (struct.pack("<I", 4) + bytes(136) + b"\xfd\x40\x05" + bytes(1344)
@@ -249,22 +291,93 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes]]] = {
 }  # fmt: skip
 
 
+# What a wallet is given by: keys, lists of coins, labels.
+HOSTILE_WALLETS: dict[str, Callable[[], bytes]] = {
+    "descriptor: nested without an end": lambda: b"sh(" * 2_000_000,
+    "descriptor: of 10^6 keys": lambda: (
+        b"wsh(multi(1," + b",".join([b"02" + b"79" * 32] * 100_000) + b"))"
+    ),
+    "descriptor: a path of 10^6 steps": lambda: b"wpkh(" + b"xpub6" + b"C" * 106 + b"/0" * 10**6,
+    "descriptor: 10^5 branches": lambda: (
+        b"wpkh(xpub6" + b"C" * 106 + b"/<" + b";".join(b"%d" % k for k in range(10**5)) + b">/*)"
+    ),
+    "descriptor: an extended key of a million letters": lambda: b"xpub" + b"1" * 10**6,
+    "descriptor: a million of them, wrong": lambda: b"wpkh(xpub1)\n" * 10**6,
+    "descriptor: a gigabyte in a bomb": lambda: bomb(b"wpkh(" * 1024),
+    "listdescriptors: nested without an end": lambda: deep(b'{"descriptors":'),
+    "listunspent: nested without an end": lambda: deep(b""),
+    "listunspent: an amount of 10^9 digits": lambda: (
+        b'[{"txid":"' + b"ab" * 32 + b'","vout":0,"amount":1e999999999}]'
+    ),
+    "listtransactions: payments in payments": lambda: deep(b'[{"category":"receive","details":'),
+    "sparrow: an endless field in a bomb": lambda: bomb(
+        b"0" * 4096, b"Date (UTC),Output,Address,Label,Value\n"
+    ),
+    "labels: objects in objects": lambda: deep(b'{"type":"output","ref":', b'{"a":'),
+    "labels: a gigabyte in a bomb": lambda: bomb(
+        b'{"type":"output","ref":"' + b"ab" * 32 + b':0","label":"x"}\n'
+    ),
+}
+
+# Transactions to be signed, beside a wallet that is honest.
+PSBT = b"psbt\xff"
+HOSTILE_PSBTS: dict[str, Callable[[], bytes]] = {
+    "psbt: a transaction of 2^60 inputs": lambda: (
+        PSBT + b"\1\0\x0e" + struct.pack("<IBQ", 2, 255, 2**60) + b"\0" * 64
+    ),
+    "psbt: a record of 2^60 bytes": lambda: (
+        PSBT + b"\1\0\xff" + struct.pack("<Q", 2**60) + bytes(9)
+    ),
+    "psbt: version 2 of 10^9 inputs": lambda: (
+        PSBT + b"\1\xfb\4\2\0\0\0" + b"\1\4\5\xfe" + struct.pack("<I", 10**9)
+        + b"\1\5\1\1" + b"\0" * 64
+    ),
+    "psbt: records without an end in a bomb": lambda: bomb(b"\1\xfc\1\0" * 1024, PSBT),
+    "psbt: a million letters of base64": lambda: b"cHNidP8" + b"A" * 10**6,
+}  # fmt: skip
+
+
 Outcome = tuple[int, str]  # exit code, and what was said
 
 
 @pytest.fixture(scope="module")
-def read_within_limits(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
-    """Read all hostile files, and an honest one, each in a child of one process."""
+def read_within_limits(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Outcome]:
+    """Read the hostile files that tests ask for, and an honest one; all are children of one."""
     if sys.platform != "linux":
         pytest.skip("limits of memory are told in the way of Linux")
     folder = tmp_path_factory.mktemp("hostile")
     honest = b"".join(frame(block) for block in chain(600_000, 3))
-    files = HOSTILE | {"honest": ("bitcoin-blocks", lambda: honest)}
+    spending = folder / "spending.dat"  # a snapshot is read only where blocks spend coins of it
+    spending.write_bytes(spends_unknown_coins())
+    files = HOSTILE | {name: (WALLET, make) for name, make in HOSTILE_WALLETS.items()}
+    files |= {name: (SIGNED, make) for name, make in HOSTILE_PSBTS.items()}
+    mined = folder / "mined.dat"
+    mined.write_bytes(honest)
+    ledger = coinhaze.read(mined)
+    assert isinstance(ledger, coinhaze.CoinLedger)
+    coin = f"{ledger.txids[0]}:0"
+    wanted = {
+        item.callspec.params["name"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function)
+        and item.path == request.path
+        and hasattr(item, "callspec")
+    }
+    files = {name: file for name, file in files.items() if name in wanted}
+    files |= {"honest": ("bitcoin-blocks", lambda: honest)}
     for number, (format, make) in enumerate(files.values()):
         path = folder / f"{number}.file"
         path.write_bytes(make())
         words = ["ingest", path, "--format", format, "-o", folder / f"{number}.store"]
         words += ["--decimals", "18"] if format == "etherscan" else []
+        if format == "utxo-snapshot":
+            words = ["ingest", spending, path, "-o", folder / f"{number}.store"]
+        if format == WALLET:
+            words = ["wallet", spending, "--unknown", "leave-out", "--nodes", path]
+        if format == SIGNED:
+            words = ["wallet", mined, "--nodes", coin, "--psbt", path]
         (folder / f"{number}.command").write_text("\n".join(map(str, words)))
     subprocess.run(
         [sys.executable, PROGRAM, str(ROOM), str(SECONDS), folder],
@@ -279,14 +392,30 @@ def read_within_limits(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ou
     }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+def _quick() -> set[str]:
+    """Name one file of each format, and one that a wallet is given by."""
+    first = {format: name for name, (format, _) in reversed(HOSTILE.items())}
+    return {*first.values(), next(iter(HOSTILE_WALLETS)), next(iter(HOSTILE_PSBTS))}
+
+
+@pytest.mark.xdist_group("hostile files")
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in _quick() else pytest.param(name, marks=pytest.mark.long)
+        for name in (*HOSTILE, *HOSTILE_WALLETS, *HOSTILE_PSBTS)
+    ],
+)
 def test_a_hostile_file_is_refused_within_limits(
     read_within_limits: dict[str, Outcome], name: str
 ) -> None:
     code, said = read_within_limits[name]
     assert code in (3, 6), said[-2000:]
-    assert len(said.splitlines()) == 1, said[-2000:]
-    assert said.startswith("coinhaze: ")
+    # The first file that reaches compiled code compiles it, and says so.
+    lines = [line for line in said.splitlines() if not line.startswith("note: compiling")]
+    assert len(lines) == 1, said[-2000:]
+    assert lines[0].startswith("coinhaze: ")
+    assert name not in HOSTILE_PSBTS or ".file: " in lines[0]  # the wallet beside it is honest
 
 
 def test_every_format_has_its_hostile_files() -> None:

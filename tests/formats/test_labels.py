@@ -94,8 +94,8 @@ def test_without_pyyaml_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.M
         ("l.csv", "name\nx\n", "no column 'address'"),
         ("l.csv", "address,address\na,b\n", ":1: more than one column address"),
         ("l.csv", "address,name,label\na,b,c\n", "more than one column name or label"),
-        ("l.csv", "address,name\na,b\nc\n", ":3: a row of 1 fields"),
-        ("l.csv", "address,name\na,b\nc,d,e\n", ":3: a row of 3 fields"),
+        ("l.csv", "address,name\na,b\nc\n", ":3: 1 field where"),
+        ("l.csv", "address,name\na,b\nc,d,e\n", ":3: 3 fields"),
         ("l.csv", 'address\na\n"b', ":3: not CSV"),
         ("l.csv", "address\n" + "a" * 200_000, "not CSV: field larger"),
         ("l.csv", "address,name\n,b\n", ":2: address is missing"),
@@ -104,8 +104,8 @@ def test_without_pyyaml_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.M
         ("l.txt", "a1\na\0b\n", ":2: address holds a control character"),
         ("l.txt", b"a1\n\xff\n", ":2: text that is not UTF-8"),
         ("l.json", "", "no labels in JSON"),
-        ("l.json", '["a", 5]', "got `int`"),
-        ("l.json", '{"a": ["b"]}', "got `array`"),
+        ("l.json", '["a", 5]', "label 2: no labels in JSON: what is not text"),
+        ("l.json", '{"a": ["b"]}', "no labels in JSON: what is not text"),
         ("l.json", '["a", ""]', "label 2: address is missing"),
         ("l.json", "[" * 100_000, "no labels in JSON"),
         ("l.json", '["\\ud800"]', "no labels in JSON"),
@@ -153,7 +153,7 @@ def test_lists_beyond_a_limit_are_refused(
 
 
 def test_a_list_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="no such file"):
         read_labels(tmp_path / "none.txt")
 
 

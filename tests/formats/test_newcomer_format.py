@@ -37,7 +37,7 @@ def batches(path: Path) -> Iterator[Batch]:
     yield Batch({"transfers": rows.table()})
 
 
-ARROWS = Format("arrows", "Arrows", "payments drawn as arrows, one a line", recognises, batches)
+ARROWS = Format("arrows", "Arrows", "payments drawn as arrows, one per line", recognises, batches)
 
 
 @pytest.fixture

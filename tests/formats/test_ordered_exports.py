@@ -286,7 +286,7 @@ def overlap(**more: list[Any]) -> pa.Table:
     return pa.table(rows | {"evt_tx_hash": hashes, "evt_block_number": [1, 1, 2, 3]} | more)
 
 
-def test_an_event_told_twice_counts_once_wherever_it_was_told(tmp_path: Path) -> None:
+def test_an_event_listed_twice_counts_once_wherever_it_is_listed(tmp_path: Path) -> None:
     pages = overlap(evt_index=[0, 1, 0, 0])
     one, two = written(tmp_path / "1.csv", pages[:3]), written(tmp_path / "2.csv", pages[1:])
     for order in ([one, two], [two, one], [one, one, two]):
@@ -301,8 +301,8 @@ def test_without_an_index_identical_rows_all_count_and_are_noted(tmp_path: Path)
     one, two = written(tmp_path / "1.csv", pages[:3]), written(tmp_path / "2.csv", pages[2:])
     ledger = read([one, two])
     assert parties(ledger) == ["ab", "ab", "bc", "bc", "cd"]
-    assert "4 rows are identical to others" in notes(ledger)
-    assert "2 rows are identical" in notes(read(pages))
+    assert "4 rows are each identical to another" in notes(ledger)
+    assert "2 rows are each identical" in notes(read(pages))
     assert "identical" not in notes(read(pages[1:]))
 
 
@@ -313,7 +313,7 @@ def test_one_event_with_two_contents_is_refused_across_files(tmp_path: Path, col
     values[2] = "z" if isinstance(values[2], str) else values[2] + 1
     other = pages.set_column(pages.column_names.index(column), column, pa.array(values))
     one, two = written(tmp_path / "1.csv", pages[:3]), written(tmp_path / "2.csv", other[2:])
-    says = r"2\.csv:2: one id with two contents: another .*see .*1\.csv:4"
+    says = r"2\.csv:2: the same id with another .*see .*1\.csv:4"
     with pytest.raises(LedgerError, match=says):
         read([one, two])
 

@@ -112,7 +112,7 @@ def test_transfers_are_read_as_rows_of_a_csv_file_are(tmp_path: Path, kind: str)
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_ids_heights_and_times_are_kept(tmp_path: Path, kind: str) -> None:
+def test_ids_heights_and_times_are_retained(tmp_path: Path, kind: str) -> None:
     path = written(tmp_path, kind, NAMED)
     assert format_of(path) == "transfers"
     for ledger in (read(path), in_store([path])):
@@ -205,7 +205,7 @@ REFUSED: dict[str, tuple[Columns, str]] = {
     "an empty name": (PAID | {"to": ["a", "", "b", "c"]}, "row 2: to is missing"),
     "a NUL in a name": (PAID | {"to": ["a", "b\0", "b", "c"]}, "row 2: to holds a control"),
     "names as numbers": (PAID | {"to": [1, 2, 3, 4]}, "column to holds int64, not text"),
-    "two spellings": (PAID | {"value": [1] * 4}, "columns amount, value for one thing"),
+    "two spellings": (PAID | {"value": [1] * 4}, "columns amount, value both mean amount"),
     "heights against times": (
         NAMED | {"height": [5, 5, 4, 9]},
         "row 1: height says that this row comes after .*row 3, time that it comes before",
@@ -239,7 +239,7 @@ def test_one_id_with_two_contents_is_refused_and_the_same_twice_is_one(tmp_path:
     twice = {name: [*column, column[0]] for name, column in NAMED.items() if name != "height"}
     assert len(read(pa.table(twice))) == 4
     twice["amount"][-1] += 1
-    with pytest.raises(LedgerError, match="one id with two contents"):
+    with pytest.raises(LedgerError, match="the same id"):
         read(pa.table(twice))
 
 
@@ -256,7 +256,9 @@ def test_a_store_takes_one_file_without_heights_and_refuses_a_second(tmp_path: P
     with Store(None) as store:
         ingest([one], store)
         assert ingest([one], store).known == 1
-        with pytest.raises(LedgerError, match="blocks: another row is in the store already"):
+        with pytest.raises(
+            LedgerError, match="takes one table without heights, and has one already"
+        ):
             ingest([two], store)
         assert len(read_store(store)) == 4
 

@@ -11,7 +11,7 @@ import pytest
 
 from coinhaze.errors import InputError
 from coinhaze.formats.bitcoin_raw.networks import BITCOIN, Network
-from coinhaze.formats.psbt import is_psbt, parse_psbt, read_psbt
+from coinhaze.formats.psbt import parse_psbt, read_psbt
 from coinhaze.ledger.coins import Transaction
 from formats import block_twin as twin
 from formats.psbt_samples import Sample, digest, draw, record, told, transaction
@@ -80,10 +80,8 @@ def test_binary_base64_and_hex_are_one(tmp_path: Path) -> None:
     plain = base64.b64encode(octets)
     lines = b"\n".join(plain[k : k + 60] for k in range(0, len(plain), 60)) + b"\n"
     for content in (octets, plain, lines, octets.hex().encode(), octets.hex().upper().encode()):
-        assert is_psbt(content)
         path.write_bytes(content)
         assert read_psbt(path) == parse_psbt(octets)
-    assert not is_psbt(b"txid,vout\n")
 
 
 def test_version_2_takes_the_lock_its_inputs_agree_to() -> None:
@@ -124,12 +122,15 @@ def bad() -> dict[str, tuple[bytes, str]]:
         "cut short": (good[:-1], "bytes wanted"),
         "a coin twice": (twice.first(), "spends a coin twice"),
         "no coin": (Sample((), ((1, b""),)).second(), "spends no coin"),
-        "more paid than spent": (greedy.first(), "outputs above inputs"),
+        "more paid than spent": (
+            greedy.first(),
+            r"whose outputs are worth more than its inputs: '[0-9.]+ BTC out, [0-9.]+ BTC in'",
+        ),
         "another transaction": (
             Sample((spend,), ()).first().replace(spend.record(), other.record()),
             "did not make it",
         ),
-        "two values": (Sample((lies,), ()).first(), "told in two ways"),
+        "two values": (Sample((lies,), ()).first(), "stated in two ways"),
         "a record twice": (good.replace(spend.record(), 2 * spend.record(), 1), "a record twice"),
         "version 1": (old, "version 1"),
         "counts beyond the file": (many, "maps in"),
@@ -154,11 +155,12 @@ def test_what_breaks_a_rule_is_refused_and_named(name: str) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.psbt: cannot be read"):
+    with pytest.raises(InputError, match=r"none\.psbt: no such file"):
         read_psbt(tmp_path / "none.psbt")
 
 
-def test_mutants_are_read_or_refused_by_an_error_of_ours() -> None:
+@pytest.mark.parametrize("count", [MUTANTS // 8, pytest.param(MUTANTS, marks=pytest.mark.long)])
+def test_mutants_are_read_or_refused_by_an_error_of_ours(count: int) -> None:
     chance = random.Random(7)
     samples = [draw(chance) for _ in range(4)]
     pieces = [
@@ -172,9 +174,9 @@ def test_mutants_are_read_or_refused_by_an_error_of_ours() -> None:
     for seed, sample in enumerate(samples):
         forms = (sample.first(), sample.second(), base64.b64encode(sample.first()))
         for form in forms:
-            count = MUTANTS // (len(samples) * len(forms)) + 1
+            each = count // (len(samples) * len(forms)) + 1
             for mutant in mutants(
-                form, count, seed, pieces=pieces, cuts=(0, 1, 4, 40), repeats=(40,)
+                form, each, seed, pieces=pieces, cuts=(0, 1, 4, 40), repeats=(40,)
             ):
                 try:
                     proposed = parse_psbt(mutant)
@@ -187,5 +189,5 @@ def test_mutants_are_read_or_refused_by_an_error_of_ours() -> None:
                 known = [i.value for i in proposed.inputs if i.value is not None]
                 if len(known) == len(proposed.inputs):
                     assert sum(known) >= sum(o.value or 0 for o in proposed.outputs)
-    assert read + refused >= MUTANTS
-    assert read > 500
+    assert read + refused >= count
+    assert read > count // 40

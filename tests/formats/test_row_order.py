@@ -119,7 +119,7 @@ def test_rows_without_a_time_stay_between_their_neighbours_or_are_refused() -> N
         )
 
 
-def test_numbers_beyond_doubles_are_told_apart() -> None:
+def test_numbers_beyond_doubles_are_distinguished() -> None:
     large = np.array([2**62 + 1, 2**62])
     found = put_in_order(OrderColumns([2], [Key("height", large)]), str)
     assert found.rows is not None

@@ -115,11 +115,16 @@ def test_two_pools_of_one_money_are_two_accounts(tmp_path: Path) -> None:
         ("deposits", "1_eth_0.1", {"leafIndex": 2**20}, r"leafIndex out of range"),
         ("deposits", "1_eth_0.1", {"timestamp": "x"}, r"timestamp is not a whole number"),
         ("deposits", "1_eth_0.1", {"commitment": "0x1"}, r"commitment is not 0x and 64 hex"),
-        ("deposits", "1_doge_5", {}, r"a money whose smallest unit is not known: 'doge'"),
+        ("deposits", "1_doge_5", {}, r"a currency whose smallest unit is not known: 'doge'"),
         ("deposits", "1_usdc_0.0000001", {}, r"more than 6 digits"),
         ("deposits", "1_eth_0", {}, r"or none at all"),
-        ("deposits", "eth", {}, r"the name of the file must tell the pool"),
-        ("withdrawals", "1_eth_0.1", {"fee": str(UNIT + 1)}, r"fee is above the pool's"),
+        ("deposits", "eth", {}, r"the name of the file must say which pool"),
+        (
+            "withdrawals",
+            "1_eth_0.1",
+            {"fee": str(UNIT + 1)},
+            r"a fee of 0.1.* in a pool of 0.1 ETH",
+        ),
         ("withdrawals", "1_eth_0.1", {"fee": "1.5"}, r"fee"),
         ("withdrawals", "1_eth_0.1", {"to": "0x12"}, r"recipient is no address: '0x12'"),
         ("withdrawals", "1_eth_0.1", {"blockNumber": 2**31}, r"blockNumber out of range"),
@@ -135,7 +140,7 @@ def test_a_fault_is_named_with_its_file(
     assert str(path) in str(error.value)
 
 
-def test_zlib_is_unpacked_whatever_its_name_and_damage_is_told(tmp_path: Path) -> None:
+def test_zlib_is_unpacked_whatever_its_name_and_damage_is_reported(tmp_path: Path) -> None:
     text = json.dumps(DEPOSITS * 500).encode()
     path = tmp_path / "f.gz"
     for packed in (zlib.compress(text, 1), zlib.compress(text, 9), gzip.compress(text), text):

@@ -10,6 +10,8 @@ import pytest
 from coinhaze.errors import CoinhazeError, InputError, LedgerError, UsageError
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.readers import read
+from coinhaze.store.ingest import ingest
+from coinhaze.store.store import Store
 
 HEADER = "from,to,amount\n"
 GOOD = HEADER + "a,b,5\nb,c,3\n"
@@ -127,7 +129,7 @@ def test_names_that_look_like_nulls_or_numbers_stay_names(path: Path) -> None:
     assert read_text(path, text) == [("null", "NA", 1), ("NaN", "1", 2), ("007", "1.0", 3)]
 
 
-def test_names_beyond_ascii_are_kept(path: Path) -> None:
+def test_names_beyond_ascii_are_retained(path: Path) -> None:
     assert read_text(path, HEADER + "Zoë,東京,1\n") == [("Zoë", "東京", 1)]
 
 
@@ -211,7 +213,7 @@ def test_a_file_without_times_has_none(path: Path) -> None:
     assert ledger.times is None
 
 
-def test_times_of_one_file_are_kept_beside_a_file_without(folder: Path) -> None:
+def test_times_of_one_file_are_retained_beside_a_file_without(folder: Path) -> None:
     timed, plain = folder / "timed.csv", folder / "plain.csv"
     timed.write_text("from,to,amount,time\na,b,5,1612180800\n")
     plain.write_text(GOOD)
@@ -411,7 +413,7 @@ def test_times_of_two_kinds_are_refused(path: Path) -> None:
 def test_a_missing_column_is_refused(path: Path) -> None:
     error = refusal(path, "from,to\na,b\n")
     assert "with the columns from, to" in str(error)
-    assert "nearest is transfers, which also needs amount; --columns amount=NAME" in str(error)
+    assert "If these are transfers: --columns amount=NAME" in str(error)
     error = refusal(path, "from,to\na,b\n", format="transfers")
     assert str(error).startswith(f"{path}:1: ")
     assert "no column 'amount'" in str(error)
@@ -498,13 +500,16 @@ def test_what_begins_as_parquet_is_read_as_that(path: Path) -> None:
         ("hello\n", "text that begins 'hello'"),
         (
             "sender;receiver;value\n",
-            "semicolons with the columns sender, receiver, value, and no row",
+            "semicolons, with the columns sender, receiver, value. If these are transfers: "
+            "--columns to=receiver",
         ),
         ("\x00\x01\x02", "binary data"),
     ],
 )
 def test_an_unknown_format_is_refused_with_what_was_seen(path: Path, text: str, seen: str) -> None:
-    assert f"no known format: {seen}" in str(refusal(path, text)).replace("a table parted by ", "")
+    assert f"no known format: {seen}" in str(refusal(path, text)).replace(
+        "a table, separated by ", ""
+    )
 
 
 def test_an_unknown_format_name_is_refused(path: Path) -> None:
@@ -590,3 +595,16 @@ def test_a_file_is_opened_twice_to_recognise_it_and_to_read_it(path: Path) -> No
     )
     command = [sys.executable, "-c", program, str(path)]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "2\n"
+
+
+def test_names_that_differ_by_spaces_alone_are_noted(path: Path) -> None:
+    path.write_text(HEADER + "a, b,5\nb,c,3\n x,c,1\n")
+    found = read(path)
+    assert len([note for note in found.notes if "are two accounts" in note]) == 1
+    assert "' b' and 'b' are two accounts" in found.notes[-1]
+    store = path.with_suffix(".duckdb")
+    with Store(store) as opened:
+        ingest([path], opened)
+    assert found.notes[-1] in read(store).notes
+    path.write_text(HEADER + " x,c,1\n")
+    assert not read(path).notes

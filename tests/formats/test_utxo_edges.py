@@ -97,7 +97,7 @@ def test_rows_name_file_and_line(folder: Path) -> None:
         ("edges", "b,9", "b,9223372036854775808", ":4: value is above"),
         ("edges", "b,9", "b,", ":4: value is not a whole number: ''"),
         ("edges", "b,9", ",9", ":4: address is missing"),
-        ("edges", "b,9", "b", ":4: a row of 5 fields"),
+        ("edges", "b,9", "b", ":4: 5 fields"),
         ("edges", "99,12,3,0", "99,12,3,-1", ":4: dst_position is negative"),
         ("edges", "99,12,3,0", "99,12,4294967296,0", ":4: src_position is above"),
         ("edges", "src_id,", "source,", "no column 'src_id'"),

@@ -72,6 +72,7 @@ FILES = {
     ),
     "Core's listunspent": json.dumps(CORE),
     "Core's listunspent, as it is answered": json.dumps({"result": CORE, "error": None, "id": 1}),
+    "Core's listunspent, of an address without a label": json.dumps([CORE[0] | {"label": ""}]),
     "Core's listreceivedbyaddress": json.dumps(
         [{"address": MINE, "amount": 1.5, "confirmations": 3, "label": "rent", "txids": [C]}]
     ),
@@ -92,7 +93,7 @@ def test_a_list_is_read_and_its_coin_weighed_as_by_hand(name: str) -> None:
 def test_a_value_that_is_not_the_coins_is_refused() -> None:
     for text in (sparrow("0.49990001"), electrum(value="0.5")):
         chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(LEDGER))
-        with pytest.raises(InputError, match=r"worth 49990000 in the ledger"):
+        with pytest.raises(InputError, match=r"worth 49,990,000 in the ledger"):
             find_coins(chain.graph, parse_coin_list(text.encode()))
 
 
@@ -112,15 +113,47 @@ def test_public_descriptors_of_core_are_keys_of_the_wallet() -> None:
         assert all(entry.coin is None for entry in found)
 
 
+def test_payments_received_are_coins_unless_they_are_spent() -> None:
+    """As listtransactions lists them, with what was sent, is spent, or never confirmed."""
+    payments = [
+        PAID | {"txid": A, "vout": 0, "amount": 0.25, "confirmations": 9},  # spent by C
+        PAID | {"txid": C, "vout": 0, "amount": -0.5, "category": "send", "fee": -0.0001},
+        PAID | {"txid": "d" * 64, "vout": 0, "amount": 1.5, "confirmations": -1},
+        PAID | {"label": "rent"},
+    ]
+    listed = parse_coin_list(json.dumps(payments).encode())
+    assert [(entry.coin, entry.received) for entry in listed] == [
+        (f"{A}:0", True),
+        (f"{C}:1", True),
+    ]
+    graph = coinhaze.transaction_graph(LEDGER)
+    (coin,) = find_coins(graph, listed)
+    assert (coin.name, coin.value, coin.label) == (f"{C}:1", 49_990_000, "rent")
+    with pytest.raises(InputError, match=r"coin 1: coin a{64}:0 is spent already, by c{64}"):
+        find_coins(graph, listed[:1])
+    with pytest.raises(InputError, match="is spent already"):
+        find_coins(graph, parse_coin_list(f"{A}:0\n".encode()))
+
+
 TPRV = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtH"
-PAID = {"address": MINE, "category": "receive", "amount": 0.5, "vout": 1, "txid": C}
+PAID = {
+    "address": MINE, "parent_descs": [], "category": "receive", "amount": 0.4999, "label": "",
+    "vout": 1, "confirmations": 3, "blockhash": A, "blockheight": 5, "txid": C, "wtxid": C,
+    "time": 1, "timereceived": 1, "bip125-replaceable": "no", "abandoned": False,
+}  # fmt: skip
 DESCRIPTORS = {"wallet_name": "w", "descriptors": [{"desc": f"wpkh({TPRV}/84h)#x"}]}
 HISTORY = {"summary": {}, "transactions": [{"txid": C, "bc_value": "0.5"}]}
 MISTAKES = {
-    "payments of Core": (json.dumps([PAID]), r"listtransactions.*bitcoin-cli listunspent"),
-    "private descriptors of Core": (json.dumps(DESCRIPTORS), r"private key.*public descriptor"),
+    "payments of Core that were all sent": (
+        json.dumps([PAID | {"category": "send", "amount": -0.5}]), r"lists no coin"),
+    "a transaction alone": (f"{C}\n", rf":1: a transaction without.*write {C}:N, N being"),
+    "a key mistyped": (
+        "xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265"
+        "TMg7usUDFdp6W1EGMcet9", r":1: .*mistyped.*copy it again, whole"),
+    "private descriptors of Core": (json.dumps(DESCRIPTORS),
+        r"private key.*listdescriptors` says without `true`"),
     "private descriptors as answered": (
-        json.dumps({"result": DESCRIPTORS}), r"private key.*public descriptor"),
+        json.dumps({"result": DESCRIPTORS}), r"private key.*listdescriptors` says without `true`"),
     "balances of Core": (json.dumps({"mine": {"trusted": 1}}), r"an object.*cli listunspent"),
     "a history of Electrum": (json.dumps(HISTORY), r"history of Electrum.*electrum listunspent"),
     "its history in CSV": (
@@ -129,13 +162,14 @@ MISTAKES = {
         f"Date (UTC),Label,Value,Balance,Fee,Txid\n,,1,1,,{C}\n", r"transactions.*UTXOs tab"),
     "Sparrow's addresses": (
         f"Index,Payment Address,Derivation,Label\n0,{MINE},m/0,\n", r"addresses.*UTXOs tab"),
-    "thousands parted": (sparrow("49,990,000"), r":2: value is not an amount.*at most 8 places"),
+    "thousands parted": (
+        sparrow("49,990,000"), r":2: value is not an amount.*nothing between thousands"),
     "a number of a spreadsheet": (sparrow("4.999E-01"), r":2: value is not an amount: '4.999E-01'"),
     "nine places": (sparrow("0.499900001"), r":2: value is not an amount.*at most 8 places"),
     "below nothing": (sparrow("-5"), r":2: value is not an amount"),
     "an output cut short": (sparrow("5").replace(f"{C}:1", f"{C}:"), r":2: not a coin txid:vout"),
     "no number of the output": (electrum(prevout_n=None), r"coin 1: not a coin.*number of its"),
-    "two wallets in one file": (sparrow("5") + sparrow("5"), r":3: the header again.*remove"),
+    "two wallets in one file": (sparrow("5") + sparrow("5"), r":3: header repeated.*remove"),
 }  # fmt: skip
 
 

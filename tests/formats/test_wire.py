@@ -99,7 +99,7 @@ def test_columns_of_ids_are_the_ids_backwards_in_hex() -> None:
 
 def test_a_column_of_more_bytes_than_its_offsets_reach_is_cut() -> None:
     rows = np.random.default_rng(1).integers(0, 256, (7, 32)).astype(np.uint8)
-    column = text_column(id_letters(rows), most=200)  # three ids of 64 letters each
+    column = text_column(id_letters(rows), maximum=200)  # three ids of 64 letters each
     assert [len(chunk) for chunk in column.chunks] == [3, 3, 1]
     assert column.to_pylist() == [id_text(r.tobytes()) for r in rows]
     column.validate(full=True)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from coinhaze.errors import InputError, LedgerError
+import coinhaze
+from coinhaze.errors import CoinhazeError, InputError, LedgerError
 from coinhaze.formats.bitcoin_raw.wire import Cursor, Malformed
 from coinhaze.formats.zcash_raw import blocks as zcash_blocks
 from coinhaze.formats.zcash_raw.transactions import read_transaction
@@ -310,6 +311,71 @@ class TestVersion6:
             ("ironwood", 8),
             ("orchard", -6),
         ]
+
+    def test_a_window_is_scored_as_by_hand(self, tmp_path: Path) -> None:
+        """Of what Ironwood holds, the first coinbase brought three parts and the second one."""
+        coinbases = [samples.made_by_miner(height).octets() for height in (1000, 1001, 1002)]
+        first, second = (spend((twice(c), 0)) for c in coinbases[:2])
+        part = 10**9 // 4
+        into = [(first, 3 * part), (second, part)]
+        made = [
+            Made(6, [coin], [pay(10**9 - shielded, pay_to_key_hash(7))],
+                 ironwood=-shielded, ironwood_actions=2)
+            for coin, shielded in into
+        ]  # fmt: skip
+        made.append(Made(6, outputs=[pay(part, pay_to_key_hash(4))], ironwood=part,
+                         ironwood_actions=1))  # fmt: skip
+        blocks = chain([[], []])
+        txs = [coinbases[2], *(m.octets() for m in made)]
+        ids = [twice(txs[0]), *(m.v6_id() for m in made)]
+        blocks.append(samples.block(samples.name(blocks[1]), txs, ids=ids))
+        scores = coinhaze.score(write(tmp_path, hex_lines(blocks)))
+        taken = f"{made[2].v6_id()[::-1].hex()}:0"
+        # -(3/4) log2(3/4) - (1/4) log2(1/4)
+        assert scores[taken].bits == pytest.approx(0.8112781244591328, abs=1e-12)
+
+
+BLOCK = chain(VARIED[1:2])[0]
+SPENDING = chain(VARIED[:1])[0]
+NEW = samples.block(
+    b"\7" * 32,
+    [samples.made_by_miner(1000).octets(), bytes.fromhex("070000800a270a26") + bytes(60)],
+)
+SHIELDED = b'{"hash":"ab","height":1,"tx":["cd"],"finalsaplingroot":"x","valuePools":[]}'
+# What each message must say to mend it.
+MISTAKES: dict[str, tuple[bytes, dict[str, Any], str]] = {
+    "cut short": (BLOCK.hex().encode()[:-40], {}, "cut short, .*zcash-cli getblock HASH 0"),
+    "cut in the middle of a digit": (BLOCK.hex().encode()[:-41], {}, "zcash-cli getblock HASH 0"),
+    "a letter changed": (
+        BLOCK.hex().encode()[:-300] + b"0" + BLOCK.hex().encode()[-299:], {},
+        "another Merkle root.*take it from the node again"),
+    "two blocks on a line": ((BLOCK + BLOCK).hex().encode(), {}, "left over after it.*no block"),
+    "quotes of the answer": (
+        b'"' + BLOCK.hex().encode() + b'"', {"format": "zcash-blocks"},
+        "digits 0-9, a-f.*one per line; .*getblock HASH 0"),
+    "a transaction": (
+        VARIED[0][0].octets().hex().encode(), {"format": "zcash-blocks"}, "getblock HASH 0"),
+    "a block as ids alone (verbosity 1)": (SHIELDED, {}, "zcash-cli getblock HASH 0"),
+    "values not known": (
+        SPENDING.hex().encode(), {}, "not known.*add the blocks that made them, .*rev|leave-out"),
+    "a version of a later upgrade": (
+        NEW.hex().encode(), {}, "version 7.*versions 1 to 6 are known"),
+    "a block of Bitcoin": (
+        block_samples.block(bytes(32), [block_samples.coinbase(300_000)]).hex().encode(),
+        {"format": "zcash-blocks"}, "no Zcash block.*getblock HASH 0"),
+    "an error of the node": (
+        b"error code: -5\nerror message:\nBlock not found\n", {"format": "zcash-blocks"},
+        "a block in hex is wanted.*getblock HASH 0"),
+    "nothing": (b"", {}, "empty: export or download it again"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_likely_mistake_is_named_with_its_fix(tmp_path: Path, mistake: str) -> None:
+    content, settings, words = MISTAKES[mistake]
+    with pytest.raises(CoinhazeError, match=words) as caught:
+        coinhaze.score(write(tmp_path, content), **settings)
+    assert str(caught.value).isprintable()
 
 
 class TestFaults:

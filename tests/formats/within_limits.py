@@ -22,11 +22,11 @@ def load() -> None:
     import pyarrow.csv
     import pyarrow.parquet  # noqa: F401
 
-    from coinhaze.cli import ingest  # noqa: F401
+    from coinhaze.cli import ingest, wallet  # noqa: F401
     from coinhaze.formats.bitcoin_raw import kernels as block_kernels  # noqa: F401
     from coinhaze.formats.bitcoin_raw import script_kernels  # noqa: F401
     from coinhaze.formats.registry import formats
-    from coinhaze.store import store  # noqa: F401
+    from coinhaze.store import snapshot, store  # noqa: F401
 
     for format in formats().values():
         format.recognises(b"")

@@ -169,6 +169,16 @@ origins rings f:0 --json
 origins coins {_COIN}
 origins coins {_COIN} --as dot
 """,
+    "destinations": f"""
+destinations pay.csv alice --json
+destinations pay.csv alice --time temporal --json
+destinations pay.csv alice --policy fifo --json
+destinations pay.csv alice --as dot
+destinations coins tx:{_COIN.partition(":")[0]} --labels coins_labels.csv --json
+""",
+    "since": f"""
+since coins {_COIN} --points 3 --json
+""",
     "shared": f"""
 shared coins {_COIN} {_SAVED} --top 1 --json
 """,

@@ -44,7 +44,7 @@ def test_numbers_and_fields_may_not(old: Any, new: Any) -> None:
     assert [found.words for found in differences(old, new)] == [False]
 
 
-def test_words_are_told_from_numbers() -> None:
+def test_words_are_distinguished_from_numbers() -> None:
     (found,) = differences(["12 coins kept"], ["12 coins retained"])
     assert found.words
     assert str(found) == "[0]: '12 coins kept' became '12 coins retained'"

@@ -57,7 +57,7 @@ POOL, TENTH = 1_000_000, 9_990_000
         ([50_000, 60_000, 70_000], [40_000, 40_000, 9_000, 19_000], "none"),
     ],
 )
-def test_a_shape_is_told(spent: list[int], made: list[int], expected: str) -> None:
+def test_a_shape_is_reported(spent: list[int], made: list[int], expected: str) -> None:
     assert kind(spent, made) == expected
 
 
@@ -123,7 +123,7 @@ def test_all_at_once_is_as_one_by_one() -> None:
     assert len(set(expected)) == 5
 
 
-def test_inputs_of_a_coinjoin_stay_apart_if_asked() -> None:
+def test_inputs_of_a_coinjoin_stay_apart_if_requested() -> None:
     mix = transaction(0, [POOL] * 4 + [POOL + 300], [POOL] * 5)
     plain = transaction(1, [5, 6], [10])
     ledger = CoinLedger.from_transactions([mix, plain])

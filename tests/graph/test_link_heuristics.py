@@ -93,8 +93,8 @@ def test_a_payment_of_several_is_nobodys_payout() -> None:
 def test_services_are_found_by_their_crowd() -> None:
     rows = [(f"p{k}", "hub", 5) for k in range(4)] + [("hub", f"q{k}", 5) for k in range(4)]
     ledger = AccountLedger.from_transfers([*rows, ("q1", "q2", 1)])
-    assert find_services(ledger, least=4) == ["hub"]
-    assert find_services(ledger, least=5) == []
+    assert find_services(ledger, min_parties=4) == ["hub"]
+    assert find_services(ledger, min_parties=5) == []
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
@@ -163,7 +163,7 @@ def test_what_nobody_measured_is_off() -> None:
         heuristic("luck")
 
 
-def test_every_heuristic_can_be_asked_by_name() -> None:
+def test_every_heuristic_can_be_requested_by_name() -> None:
     accounts = AccountLedger.from_transfers(POOLS)
     coins = CoinLedger.from_transactions([{"txid": "a", "inputs": [], "outputs": [{"value": 9}]}])
     for h in HEURISTICS:

@@ -218,7 +218,7 @@ def test_estimates_say_how_far_they_can_be_trusted() -> None:
     assert np.all(np.abs(exact.bits_mean - rough.bits_mean) <= 4.5 * rough.standard_error)
 
 
-def test_hidden_amounts_are_walked_alike() -> None:
+def test_hidden_amounts_are_walked_the_same() -> None:
     found = growth(ring_economy(blocks=40, ring=4).ledger, length=4)
     assert found.share[0] == 1.0
     assert found.bits_mean[1] > found.bits_mean[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +86,7 @@ def test_a_table_groups_every_coin_once(week: tuple[CoinLedger, History]) -> Non
     with pytest.raises(InputError, match="is not scored"):
         history.table()
     scores = history.score(accuracy="exact")
-    for group in ("year", "height", "value", "age"):
+    for group in ("year", "month", "height", "value", "age"):
         table = history_table(scores, group)
         coins, value = table["coins"].to_numpy(), table["value"].to_numpy()
         assert coins.sum() == len(scores)
@@ -95,8 +97,20 @@ def test_a_table_groups_every_coin_once(week: tuple[CoinLedger, History]) -> Non
         assert by_value == pytest.approx((scores.bits * scores.coins.value).sum() / value.sum())
         certain = (table["certain"].to_numpy() * coins).sum()
         assert certain == pytest.approx((scores.bits == 0).sum())
-    with pytest.raises(UsageError, match="group by year, height, value, age"):
+    with pytest.raises(UsageError, match="group by year, month, height, value, age"):
         history_table(scores, "colour")  # type: ignore[arg-type]
+
+
+def test_months_are_those_of_the_calendar(tmp_path: Path) -> None:
+    history = History.index_blocks(tmp_path / "x.history", bitcoin_history(300))
+    scores = history.score(draws=64, seed=1)
+    _, times = scores.placed
+    months = [f"{datetime.fromtimestamp(t, UTC):%Y-%m}" for t in times.tolist()]
+    table = history.table("month")
+    found = dict(zip(table["group"].to_pylist(), table["coins"].to_pylist(), strict=True))
+    assert found == Counter(months)
+    assert list(found) == sorted(found)
+    assert len(found) > 100
 
 
 def test_what_a_source_does_not_tell_cannot_be_grouped_by(tmp_path: Path) -> None:

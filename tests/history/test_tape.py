@@ -81,7 +81,7 @@ def largest(ledger: Sequence[Mapping[str, Any]]) -> int:
 
 
 @profile(150)
-@given(transactions(most=12), st.sampled_from([1, 2, 1 << 20]))
+@given(transactions(maximum=12), st.sampled_from([1, 2, 1 << 20]))
 def test_random_ledgers_have_the_scores_of_the_solver(
     ledger: list[dict[str, Any]], piece_rows: int
 ) -> None:

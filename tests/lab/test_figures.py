@@ -82,10 +82,10 @@ def test_where_everybody_adopts_only_adopters_are_drawn() -> None:
     pyplot().close(ax.figure)
 
 
-def test_costs_are_told_in_percent_and_hours() -> None:
-    for cost, most in (("fees", 0.3), ("waiting", 3.0)):
+def test_costs_are_reported_in_percent_and_hours() -> None:
+    for cost, maximum in (("fees", 0.3), ("waiting", 3.0)):
         ax = plot_against(sweep(), cost)
-        assert ax.lines[0].get_xdata().max() == pytest.approx(most)
+        assert ax.lines[0].get_xdata().max() == pytest.approx(maximum)
         pyplot().close(ax.figure)
 
 

@@ -65,7 +65,7 @@ def _merge_identical(records: Iterable[Transaction]) -> list[Transaction]:
         elif earlier != transaction:
             raise LedgerError(
                 place_of(transaction),
-                "one id with two contents",
+                "the same id with other contents",
                 value=_difference(earlier, transaction),
                 fix=f"first seen at {earlier.where or 'an earlier row'}; keep the right one",
             )
@@ -147,7 +147,7 @@ class _Columns:
         lost = _is_lost(t)
         for position, output in enumerate(t.outputs):
             vout = position if output.vout is None else output.vout
-            whole_number(vout, place, field="output number", most=MAX_OUTPUTS)
+            whole_number(vout, place, field="output number", maximum=MAX_OUTPUTS)
             if (_txid(t), vout) in self.output_rows:
                 raise LedgerError(place, "two outputs with one number", value=vout)
             value = 0
@@ -233,7 +233,7 @@ class _Columns:
                 place, "an unknown coin in a complete ledger", value=name, fix="drop `complete`?"
             )
         check_name(spent.txid, place, field="spent txid")
-        whole_number(spent.vout, place, field="output number", most=MAX_OUTPUTS)
+        whole_number(spent.vout, place, field="output number", maximum=MAX_OUTPUTS)
         value = 0
         if spent.value is None and not (self.hidden or self.rings):
             raise LedgerError(

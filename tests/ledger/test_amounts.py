@@ -8,7 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from coinhaze.amounts import LARGEST
+from coinhaze.errors import LedgerError
 from coinhaze.ledger import Amounts
+from coinhaze.ledger.checks import exact_amount
 
 EDGES = sorted(
     {
@@ -253,3 +255,17 @@ def test_digits_refuse_to_be_overwritten() -> None:
     column = Amounts.of([1, 2, 3])
     with pytest.raises(ValueError, match="read-only"):
         column.digits[0, 0] = 99
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0.5", "--decimals N reads N places after a point"),
+        ("1,500", "without commas, if they separate thousands"),
+        ("5.0e18", "spreadsheet"),
+    ],
+)
+def test_what_mends_an_amount_is_said(text: str, words: str) -> None:
+    with pytest.raises(LedgerError, match=words) as caught:
+        exact_amount(text, "t.csv:2", field="amount")
+    assert ("--decimals" in str(caught.value)) == (text == "0.5")

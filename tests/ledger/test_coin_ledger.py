@@ -51,14 +51,14 @@ def test_no_transactions_are_an_empty_ledger() -> None:
     assert all(len(table) == 0 for table in build().tables().values())
 
 
-def test_an_earlier_coin_is_kept_with_its_value_and_owner() -> None:
+def test_an_earlier_coin_is_retained_with_its_value_and_owner() -> None:
     ledger = build({"txid": "t", "inputs": [{"txid": "x", "vout": 7, "value": 5, "address": "a"}]})
     assert values(ledger) == {"x:7": 5}
     assert ledger.inside.tolist() == [False, True]
     assert ledger.owners.to_pylist() == ["a"]
 
 
-def test_several_coins_of_one_earlier_transaction_are_kept_apart() -> None:
+def test_several_coins_of_one_earlier_transaction_are_separate() -> None:
     spent = [{"txid": "x", "vout": n, "value": n + 1} for n in (4, 2)]
     ledger = build({"txid": "t", "inputs": spent})
     assert values(ledger) == {"x:4": 5, "x:2": 3}
@@ -217,7 +217,7 @@ def test_an_unknown_coin_in_a_complete_ledger_is_refused() -> None:
 
 def test_one_id_with_two_contents_is_refused_and_identical_ones_are_merged() -> None:
     other: Record = {"txid": "mined", "outputs": [{"value": 51, "address": "miner"}]}
-    refused(MINED, other, says=["transaction mined", "one id with two contents", "50", "51"])
+    refused(MINED, other, says=["transaction mined", "the same id with other contents", "50", "51"])
     assert build(MINED, PAID, MINED, PAID).tables() == build(MINED, PAID).tables()
 
 

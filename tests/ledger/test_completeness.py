@@ -153,7 +153,7 @@ def test_one_block_of_five_removed_is_found_and_counted(tmp_path: Path, format: 
     touched = from_holes(scores.chain.graph)[scores.nodes]
     assert [n for n, hit in zip(names, touched, strict=True) if hit] == [coin]
     (note,) = scores.notes
-    assert "first at height 3; 1 of 5 nodes have a share" in note
+    assert "first at height 3; 1 of 5 nodes has a share" in note
     with pytest.raises(LedgerError, match="heights contiguous failed"):
         coinhaze.score(path, strict=True)
 
@@ -380,7 +380,7 @@ def test_heights_of_accounts_are_checked_where_all_blocks_are_listed() -> None:
         assert statuses(ledger.completeness)[LINKS] == "passed"
     # What an account had at first it may have got in the block that is not there.
     (note,) = coinhaze.score(ledger).notes
-    assert "1 of 1 nodes have a share" in note
+    assert "1 of 1 node has a share" in note
 
 
 def test_transfers_alone_show_nothing(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_a_description_that_does_not_fit_is_refused(
     assert says in str(caught.value)
 
 
-def test_complete_may_be_asked_of_a_folder(tmp_path: Path) -> None:
+def test_complete_may_be_requested_of_a_folder(tmp_path: Path) -> None:
     write_folder(folders.coins(), tmp_path / "ledger")
     with pytest.raises(LedgerError, match="in a complete ledger"):
         read(tmp_path / "ledger", complete=True)

@@ -15,7 +15,7 @@ from coinhaze.graph import transaction_graph
 from coinhaze.ledger import AccountLedger, CoinLedger, read_folder, write_folder
 from ledger import folders
 
-MUTANTS = 250
+MUTANTS = 60
 MANY = 3_000
 
 LEDGERS: dict[str, Callable[[], CoinLedger | AccountLedger]] = {

@@ -31,7 +31,7 @@ def test_a_coinbase_that_is_not_there_touches_what_it_may_have_paid_for(tmp_path
     assert [check.name for check in scores.completeness.failed] == [COINBASES]
     assert scores.completeness.missing_from == 3
     (note,) = scores.notes
-    assert "first at height 3; 1 of 5 nodes have a share of money" in note
+    assert "first at height 3; 1 of 5 nodes has a share of money" in note
 
 
 def chain_of_four() -> Chain:
@@ -51,7 +51,7 @@ def test_a_block_of_another_branch_is_in_the_place_of_one_that_is_missing() -> N
     assert [check.name for check in scores.completeness.failed] == [LINKS]
     assert scores.completeness.missing_from == 1
     (note,) = scores.notes
-    assert "first at height 2; 1 of 5 nodes have a share of money" in note
+    assert "first at height 2; 1 of 5 nodes has a share of money" in note
 
 
 def test_links_of_accounts_are_holes_too() -> None:

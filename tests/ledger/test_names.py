@@ -49,7 +49,7 @@ def test_a_table_that_grows_forgets_nothing() -> None:
     assert names.find(pa.array(["name", "name-1", ""])).tolist() == [-1, -1, -1]
 
 
-def test_texts_of_one_hash_are_told_apart() -> None:
+def test_texts_of_one_hash_are_distinguished() -> None:
     """All in one slot: only the letters tell them from each other."""
     import importlib
 
@@ -68,7 +68,7 @@ def test_texts_of_one_hash_are_told_apart() -> None:
     assert numbers.tolist() == [*range(300), *range(300)]
 
 
-def test_released_names_come_in_the_order_asked_for_and_are_gone() -> None:
+def test_released_names_come_in_the_order_requested_and_are_gone() -> None:
     names = Names()
     names.add(pa.array(["a", "b", "c"]))
     assert names.release(pa.array([2, 0])).to_pylist() == ["c", "a"]

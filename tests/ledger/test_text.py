@@ -53,7 +53,7 @@ def test_the_index_finds_every_row(texts: list[str], asked: str) -> None:
         assert index.row(text) == (rows[0] if rows else -1)
 
 
-def test_texts_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_of_one_hash_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "coinhaze.ledger.text.text_hashes", lambda column: np.zeros(len(column), np.uint64)
     )

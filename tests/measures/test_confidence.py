@@ -96,8 +96,8 @@ def test_sums_of_draws_have_the_law_of_one_whatever_the_row() -> None:
 
 def test_no_draw_is_above_the_largest() -> None:
     assert drawn(1_000_000, 2).max() < LARGEST_DRAW
-    least = 2.0**-53  # the smallest uniform number draws are made of
-    assert 1 + math.log(-math.log(least)) <= LARGEST_DRAW <= 4.61
+    minimum = 2.0**-53  # the smallest uniform number draws are made of
+    assert 1 + math.log(-math.log(minimum)) <= LARGEST_DRAW <= 4.61
 
 
 @pytest.mark.parametrize("miss", [0.05, 1e-3, 1e-9, 1e-100])
@@ -205,8 +205,8 @@ def test_missing_mass_adds_what_it_can() -> None:
         found, rest = rng.dirichlet(np.ones(n)), rng.dirichlet(np.full(n, 0.2))
         whole = (1 - m) * found + m * rest
         entropy = [float(-(q[q > 0] * np.log2(q[q > 0])).sum()) for q in (found, whole)]
-        most = entropy[0] * (1 - m) + missing_bits(np.array([m]), math.log(n))[0]
-        assert (1 - m) * entropy[0] - 1e-12 <= entropy[1] <= most + 1e-12
+        maximum = entropy[0] * (1 - m) + missing_bits(np.array([m]), math.log(n))[0]
+        assert (1 - m) * entropy[0] - 1e-12 <= entropy[1] <= maximum + 1e-12
 
 
 @pytest.mark.parametrize("of_mean", [False, True])
@@ -218,7 +218,7 @@ def test_draws_are_the_fewest_that_are_enough(width: float, of_mean: bool) -> No
     assert draws % 64 == 0
     assert ends(draws, 1e-6).bits <= width
     assert draws == 64 or ends(draws - 64, 1e-6).bits > width
-    assert draws_for(1e-3, 1e-6, tile=64, most=1 << 20) is None
+    assert draws_for(1e-3, 1e-6, tile=64, maximum=1 << 20) is None
 
 
 @pytest.mark.parametrize("miss", [0.0, 1.0, -1e-9, 2.0, math.nan])

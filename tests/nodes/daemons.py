@@ -58,7 +58,7 @@ def running(command: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[b
         finally:
             process.terminate()
             try:
-                process.wait(30)
+                process.wait(120)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -83,6 +83,16 @@ class Daemon:
         answer = self.ask(method, *params)
         assert isinstance(answer, str)
         return answer
+
+    def send(self, address: str, amount: str) -> str:
+        """Pay from a wallet that has seen all blocks; the payment waits to be mined."""
+        self.ask("syncwithvalidationinterfacequeue")
+        txid = self.text("sendtoaddress", address, amount)
+        if txid not in self.ask("getrawmempool"):  # type: ignore[operator]
+            sent = self.ask("gettransaction", txid)
+            assert isinstance(sent, dict)
+            assert self.text("sendrawtransaction", sent["hex"]) == txid
+        return txid
 
     def mine(self, blocks: int, address: str | None = None) -> list[str]:
         to = address or self.text("getnewaddress")
@@ -114,7 +124,7 @@ def started(program: str, folder: Path, port: int, *options: str) -> Iterator[Da
 
 
 def _when_ready(
-    process: subprocess.Popen[bytes], url: str, folder: Path, seconds: float = 60
+    process: subprocess.Popen[bytes], url: str, folder: Path, seconds: float = 300
 ) -> JsonRpc:
     cookie = folder / "regtest" / ".cookie"
     end = time.monotonic() + seconds

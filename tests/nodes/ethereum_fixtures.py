@@ -95,7 +95,7 @@ class Anvil:
     """A chain of its own: transactions wait until `mine`."""
 
     def __init__(self, url: str) -> None:
-        self.rpc = JsonRpc(url, retries=0, timeout=20)
+        self.rpc = JsonRpc(url, retries=0, timeout=180)
         self.accounts: list[str] = self("eth_accounts")
 
     def __call__(self, method: str, *params: object) -> Any:
@@ -141,7 +141,7 @@ def running_anvil(folder: Path, *options: str) -> Iterator[Anvil]:
 
 
 def _connect(url: str, process: subprocess.Popen[bytes]) -> Anvil:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 300
     while True:
         try:
             return Anvil(url)

@@ -74,7 +74,7 @@ def running_monero(folder: Path) -> Iterator[Monero]:
         yield monero
 
 
-def _until_ready(ask: Callable[[], object], alive: Callable[[], bool], seconds: int = 90) -> None:
+def _until_ready(ask: Callable[[], object], alive: Callable[[], bool], seconds: int = 300) -> None:
     end = time.monotonic() + seconds
     while True:
         try:

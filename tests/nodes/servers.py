@@ -64,7 +64,7 @@ class Electrum:
 
         wanted = self.node.ask("getblockcount")
         with ElectrumServer(self.tcp.removeprefix("electrum+")) as server:
-            for _ in range(400):
+            for _ in range(2400):
                 if server.height() == wanted:
                     return
                 time.sleep(0.05)
@@ -107,7 +107,7 @@ def electrum_server(node: Daemon) -> Iterator[Electrum]:
 
 
 def _wait(process: subprocess.Popen[bytes], ports: tuple[int, ...], folder: Path) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     waiting = list(ports)
     while waiting and time.monotonic() < end and process.poll() is None:
         try:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from random import Random
@@ -65,13 +64,13 @@ class Payments:
         kinds = ("legacy", "p2sh-segwit", "bech32", "bech32m")
         addresses = [daemon.text("getnewaddress", "", kind) for kind in kinds]
         self.single_to = addresses[0]
-        self.single = daemon.text("sendtoaddress", self.single_to, "1.50000001")
+        self.single = daemon.send(self.single_to, "1.50000001")
         daemon.mine(1)
         self.several_to = {a: (n + 1) * 10_000_019 for n, a in enumerate(addresses)}
         amounts = {a: f"0.{sat:08}" for a, sat in self.several_to.items()}
         self.several = daemon.text("sendmany", "", amounts)
         # Spends coins of the payment before, in the same block.
-        self.after = daemon.text("sendtoaddress", daemon.text("getnewaddress"), "47.9")
+        self.after = daemon.send(daemon.text("getnewaddress"), "47.9")
         self.data = self.send_data("00ff" * 20)
         daemon.mine(1)
         self.mine_to(f"pk({KEYS[0]})")
@@ -195,7 +194,7 @@ def test_a_part_of_the_chain_is_that_part_of_the_whole(payments: Payments) -> No
 
 def test_a_reorganised_chain_is_followed_from_the_common_ancestor(own_bitcoin: Daemon) -> None:
     own_bitcoin.mine(103)
-    sent = own_bitcoin.text("sendtoaddress", own_bitcoin.text("getnewaddress"), "2")
+    sent = own_bitcoin.send(own_bitcoin.text("getnewaddress"), "2")
     own_bitcoin.mine(3)
     before = read(own_bitcoin)
     own_bitcoin.ask("invalidateblock", before.headers()[104])
@@ -248,7 +247,7 @@ def test_a_cookie_file_opens_the_node(bitcoin: Daemon) -> None:
 
 
 @pytest.mark.parametrize("credentials", [None, Credentials("me", "wrong")])
-def test_a_wrong_password_is_told(bitcoin: Daemon, credentials: Credentials | None) -> None:
+def test_a_wrong_password_is_reported(bitcoin: Daemon, credentials: Credentials | None) -> None:
     with (
         JsonRpc(bitcoin.url, credentials=credentials) as rpc,
         pytest.raises(AccessRefused, match=r"status 401.*COINHAZE_RPC_PASSWORD") as caught,
@@ -257,7 +256,7 @@ def test_a_wrong_password_is_told(bitcoin: Daemon, credentials: Credentials | No
     assert caught.value.exit_code == 4
 
 
-def test_a_closed_port_is_told() -> None:
+def test_a_closed_port_is_reported() -> None:
     with (
         JsonRpc(f"http://127.0.0.1:{free_port()}", retries=0) as rpc,
         pytest.raises(SourceUnreachable, match="is the node running there"),
@@ -265,13 +264,13 @@ def test_a_closed_port_is_told() -> None:
         BitcoinNode(rpc)
 
 
-def test_another_network_than_asked_for_is_refused(bitcoin: Daemon) -> None:
+def test_another_network_than_requested_is_refused(bitcoin: Daemon) -> None:
     assert BitcoinNode(bitcoin.rpc, network="bitcoin regtest").network == "bitcoin regtest"
     with pytest.raises(WrongNetwork, match="of the network bitcoin regtest, not bitcoin:"):
         BitcoinNode(bitcoin.rpc, network="bitcoin")
 
 
-def test_a_block_that_is_not_there_yet_is_told(payments: Payments) -> None:
+def test_a_block_that_is_not_there_yet_is_reported(payments: Payments) -> None:
     node = BitcoinNode(payments.daemon.rpc)
     with pytest.raises(SourceUnreachable, match="block 9999 is not there yet: the last one is"):
         next(node.batches(0, 9999))
@@ -372,7 +371,7 @@ def test_no_mutant_of_many_brings_out_another_kind_of_error(recorded: Recorded) 
     check_mutants(recorded, 20_000)
 
 
-def test_raw_blocks_must_be_those_asked_for(recorded: Recorded) -> None:
+def test_raw_blocks_must_be_those_requested(recorded: Recorded) -> None:
     network = NETWORKS["bitcoin regtest"]
     one, other = recorded.raw[:2]
     with pytest.raises(LedgerError, match="not those of block"):
@@ -462,7 +461,7 @@ def test_a_node_of_zcash_is_refused(node_of: NodeOf) -> None:
         node_of(chain)
 
 
-def test_blocks_too_large_together_are_asked_for_one_by_one(fake: Fake, node_of: NodeOf) -> None:
+def test_blocks_too_large_together_are_requested_one_by_one(fake: Fake, node_of: NodeOf) -> None:
     chain = fake_chain(80)
     size = max(len(text) for text in chain.blocks.values())
     node = node_of(chain, largest=15 * size)
@@ -486,20 +485,22 @@ def test_stretches_grow_while_answers_are_small(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_few_requests_are_in_flight() -> None:
-    now, most, lock = 0, 0, threading.Lock()
+    now, maximum, lock, full = 0, 0, threading.Lock(), threading.Event()
 
     def ask(heights: range) -> list[RawBlock]:
-        nonlocal now, most
+        nonlocal now, maximum
         with lock:
             now += 1
-            most = max(most, now)
-        time.sleep(0.01)
+            maximum = max(maximum, now)
+            if now == best_chain.IN_FLIGHT:
+                full.set()
+        full.wait(60)
         with lock:
             now -= 1
         return [RawBlock(h, "", b"x") for h in heights]
 
     assert len(list(read_ahead(ask, 0, 500))) > 3
-    assert most == best_chain.IN_FLIGHT
+    assert maximum == best_chain.IN_FLIGHT
 
 
 def test_an_error_of_a_request_comes_out_in_its_turn() -> None:
@@ -533,7 +534,7 @@ def test_an_error_of_a_request_comes_out_in_its_turn() -> None:
         ({"valuePools": []}, LedgerError),
     ],
 )
-def test_a_block_other_than_the_one_asked_for_is_refused(
+def test_a_block_other_than_the_one_requested_is_refused(
     node_of: NodeOf, change: dict[str, object], error: type[CoinhazeError]
 ) -> None:
     chain = fake_chain(3)
@@ -559,7 +560,9 @@ def test_money_is_exact_to_the_last_satoshi(node_of: NodeOf) -> None:
     assert told["outputs"][0]["value"] == 2_099_999_997_690_001
 
 
-def test_a_fault_of_rest_is_told_by_its_status(fake: Fake, connect: Callable[..., JsonRpc]) -> None:
+def test_a_fault_of_rest_is_reported_by_its_status(
+    fake: Fake, connect: Callable[..., JsonRpc]
+) -> None:
     chain = fake_chain(2)
 
     def answer(request: Request) -> Reply:

@@ -23,7 +23,7 @@ class Chain(FakeNode):
 
     def __init__(self, *, blocks: int = 10**9, logs: int = 10**9) -> None:
         super().__init__()
-        self.most_blocks, self.most_logs = blocks, logs
+        self.max_blocks, self.max_logs = blocks, logs
         self.asked: list[tuple[int, int]] = []
         self.status: Exception | None = None
         self.forked = 10**9
@@ -44,10 +44,10 @@ class Chain(FakeNode):
         self.asked.append((first, last))
         if self.status:
             raise self.status
-        if last - first + 1 > self.most_blocks:
+        if last - first + 1 > self.max_blocks:
             raise RpcError(self.node, "eth_getLogs", -32600, "block range is too wide")
         logs = [log for height in range(first, last + 1) for log in self.logs_of(height)]
-        if len(logs) > self.most_logs:
+        if len(logs) > self.max_logs:
             raise RpcError(self.node, "eth_getLogs", -32005, "query returned more than 10000")
         return logs
 
@@ -60,23 +60,23 @@ def heights(node: Chain, first: int, last: int) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("most", [1, 5, 333, 2000, 10_000])
-def test_ranges_are_halved_until_the_service_answers(most: int) -> None:
-    last = 40 * min(most, 250) + 3
-    for node in (Chain(blocks=most), Chain(logs=most)):
+@pytest.mark.parametrize("maximum", [1, 5, 333, 2000, 10_000])
+def test_ranges_are_halved_until_the_service_answers(maximum: int) -> None:
+    last = 40 * min(maximum, 250) + 3
+    for node in (Chain(blocks=maximum), Chain(logs=maximum)):
         assert heights(node, 3, last) == list(range(3, last + 1))
         # One refusal in 17 stretches at most, besides those that found the limit.
-        assert len(node.asked) < 1.2 * (last / min(most, 2000)) * 2 + 40
+        assert len(node.asked) < 1.2 * (last / min(maximum, 2000)) * 2 + 40
 
 
-def test_a_service_that_refuses_one_block_is_not_asked_for_ever() -> None:
+def test_a_service_that_refuses_one_block_is_not_requested_ever() -> None:
     node = Chain(blocks=0)
     with pytest.raises(RpcError, match="too wide"):
         heights(node, 0, 10**6)
     assert len(node.asked) < 15
 
 
-def test_missing_credentials_are_told_at_once() -> None:
+def test_missing_credentials_are_reported_at_once() -> None:
     node = Chain()
     node.status = AccessRefused("http://fake", 401, "")
     with pytest.raises(AccessRefused):
@@ -84,7 +84,7 @@ def test_missing_credentials_are_told_at_once() -> None:
     assert len(node.asked) == 1
 
 
-def test_a_node_that_is_gone_is_told_at_once() -> None:
+def test_a_node_that_is_gone_is_reported_at_once() -> None:
     class Gone(Chain):
         def eth_chainId(self) -> str:
             raise SourceUnreachable("http://fake: no answer")
@@ -116,8 +116,8 @@ BAD_LOGS = {
     "data is not 32 bytes": made_log(5, 0, data="0x"),
     "from is no address": made_log(5, 0, topics=[made_log(5, 0)["topics"][0], "0x" + "1" * 64,
     hash_of(2)]),
-    "a token not asked for": made_log(5, 0, address=account(0x71)),
-    "a block not asked for": made_log(6, 0),
+    "a token that was not requested": made_log(5, 0, address=account(0x71)),
+    "a block that was not requested": made_log(6, 0),
     "two logs with one index": made_log(5, 1, logIndex="0x0"),
     "block 5 with two hashes": made_log(5, 1, blockHash=OTHER),
     "logIndex is no hex": made_log(5, 1, logIndex=""),

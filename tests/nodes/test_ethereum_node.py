@@ -296,7 +296,7 @@ def test_without_traces_the_node_is_refused_unless_internal_is_off(anvil: Anvil)
     assert paid(rows) == [(a, splitter, 4, "transaction")]
 
 
-def test_receipts_are_asked_one_by_one_where_the_node_gives_them_so(anvil: Anvil) -> None:
+def test_receipts_are_requested_one_by_one_where_the_node_gives_them_so(anvil: Anvil) -> None:
     a, b, *_ = anvil.accounts
     anvil.transact(a, to=b, value=5)
     anvil.transact(a, to=b, value=6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -59,7 +60,7 @@ def assert_same(follower: Follower, daemon: Daemon, path: Path) -> None:
 
 
 def test_a_history_follows_a_real_node_through_reorganisations(
-    own_bitcoin: Daemon, tmp_path: Path
+    own_bitcoin: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     daemon = own_bitcoin
     daemon.mine(220)
@@ -75,11 +76,21 @@ def test_a_history_follows_a_real_node_through_reorganisations(
             lambda height, blocks: told.append(("left", blocks)),
         )
         assert followed.step() == 200
+        seen = time.perf_counter()
+        assert followed.step() == 0
+        daemon.mine(1)
+        time.sleep(0.05)
+        with monkeypatch.context() as patch:
+            late: list[float] = []
+            patch.setattr(followed, "block_added", lambda figures, seconds: late.append(seconds))
+            assert followed.step() == 1
+        # The time in which it had the block and nobody looked counts.
+        assert 0.05 <= late[0] <= time.perf_counter() - seen
         assert followed.step() == 0
         pay(daemon, 12)
         daemon.mine(1)
         assert followed.step() == 1
-        assert told[-1] == ("block", 221)
+        assert told[-1] == ("block", 222)
         assert_same(follower, daemon, tmp_path / "one")
         for depth in (1, 7, 100):
             first = daemon.text("getblockhash", daemon.ask("getblockcount") - depth + 1)  # type: ignore[operator]
@@ -189,7 +200,7 @@ def test_the_command_tells_blocks_and_watched_coins(own_bitcoin: Daemon, tmp_pat
         daemon.mine(1)
         lines += lines_until(process, '"unspent": false')
         documents = [json.loads(line) for line in lines if line.startswith("{")]
-        end = time.monotonic() + 10
+        end = time.monotonic() + 300
         while hook.posted != documents and time.monotonic() < end:
             time.sleep(0.01)
     assert hook.posted == documents
@@ -197,6 +208,8 @@ def test_the_command_tells_blocks_and_watched_coins(own_bitcoin: Daemon, tmp_pat
     assert [line.split(":")[0] for line in lines if line.startswith("block")] == [
         f"block {height}" for height in range(16, 117)
     ]
+    blocks = [line for line in lines if line.startswith("block")]
+    assert all(re.search(r"; within [0-9]+ ms$", line.strip()) for line in blocks), blocks[-1]
     assert [d["unspent"] for d in documents][-2:] == [True, False]
     assert documents[-2]["node"] == coin
     assert (documents[-2]["bits"], documents[-2]["balance"]) == (0.0, 50 * 10**8)

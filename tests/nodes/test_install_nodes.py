@@ -35,7 +35,7 @@ def install(nodes: Path, *options: str, programs: Path | None = None) -> tuple[i
         check=False,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     return done.returncode, done.stderr
 

@@ -95,7 +95,7 @@ def test_the_network_is_known_by_its_first_block(payments: Payments) -> None:
         BitcoinNode(payments.daemon.rpc, network="bitcoin")
 
 
-def test_values_of_coins_spent_are_not_told(payments: Payments) -> None:
+def test_values_of_coins_spent_are_not_reported(payments: Payments) -> None:
     told = read(payments.daemon)
     assert told["inputs"]
     assert {i["value"] for i in told["inputs"]} == {None}

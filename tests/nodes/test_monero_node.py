@@ -211,7 +211,7 @@ def test_relative_offsets_become_the_coins_that_bear_the_numbers() -> None:
     assert len(made["outputs"]) == 61 + 2 * 56
 
 
-def test_members_already_seen_are_not_asked_for_again() -> None:
+def test_members_already_seen_are_not_requested_again() -> None:
     node = MadeUpNode()
     list(MoneroNode(node).batches(0, 60))
     assert "/get_outs" not in node.asked

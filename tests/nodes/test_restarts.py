@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from types import SimpleNamespace
 
 import click
@@ -139,17 +138,30 @@ def test_a_short_restart_in_mid_read_is_waited_for_without_following(
 ) -> None:
     restarted.node.mine(60, restarted.address)
     plain, requests, lock = connection.Connection._patiently, [0], Lock()
+    away, refused, back = Event(), Event(), Event()
 
     def start_again() -> None:
-        time.sleep(0.3)
+        assert refused.wait(60)
         restarted.start()
+        back.set()
 
     again = Thread(target=start_again)
+
+    def pause(attempt: int) -> float:
+        """Let the node be back before it is tried again, however long it takes to start."""
+        if away.is_set():
+            refused.set()
+            assert back.wait(300)
+        return 0.01
+
+    monkeypatch.setattr(connection, "pause_after", pause)
+    monkeypatch.setattr("coinhaze.nodes.rpc.pause_after", pause)
 
     def patiently(self: connection.Connection, url: str, body: bytes | None) -> HttpResponse:
         with lock:
             requests[0] += 1
             if requests[0] == 30:  # a third of the blocks
+                away.set()
                 restarted.stop()
                 again.start()
         return plain(self, url, body)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import logging
 import socket
@@ -9,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -53,7 +55,7 @@ def test_a_null_result_is_a_result(fake: Fake) -> None:
     assert asked(fake) == b"null"
 
 
-def test_a_batch_is_one_request_and_its_results_come_in_the_order_asked(fake: Fake) -> None:
+def test_a_batch_is_one_request_and_its_results_come_in_the_order_requested(fake: Fake) -> None:
     def answer(request: Request) -> Reply:
         calls = json.loads(request.body)
         answers = [{"id": c["id"], "result": c["params"][0] * 2} for c in reversed(calls)]
@@ -90,7 +92,9 @@ def test_a_batch_that_leaves_a_call_out_is_refused(fake: Fake) -> None:
 
 
 @pytest.mark.parametrize("status", [200, 404, 500])
-def test_a_refusal_is_told_by_code_and_message_whatever_the_status(fake: Fake, status: int) -> None:
+def test_a_refusal_is_reported_by_code_and_message_whatever_the_status(
+    fake: Fake, status: int
+) -> None:
     fake.answer = lambda request: Reply(
         status,
         b'{"result":null,"error":{"code":-5,"message":"Block not found"},"id":%d}' % request.id,
@@ -101,13 +105,13 @@ def test_a_refusal_is_told_by_code_and_message_whatever_the_status(fake: Fake, s
     assert caught.value.method == "getit"
 
 
-def test_a_refusal_in_bare_text_is_told(fake: Fake) -> None:
+def test_a_refusal_in_bare_text_is_reported(fake: Fake) -> None:
     fake.answer = lambda request: Reply(body=b'{"error":"no such key","id":%d}' % request.id)
     with pytest.raises(RpcError, match="no such key"):
         asked(fake)
 
 
-def test_a_refusal_of_the_whole_batch_is_told(fake: Fake) -> None:
+def test_a_refusal_of_the_whole_batch_is_reported(fake: Fake) -> None:
     fake.always(Reply(body=b'{"error":{"code":-32600,"message":"batch too large"},"id":null}'))
     with JsonRpc(fake.url) as rpc, pytest.raises(RpcError, match="batch too large"):
         rpc.batch([("a", []), ("b", [])])
@@ -135,7 +139,7 @@ def test_neither_result_nor_error_is_refused(fake: Fake) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_a_busy_node_is_asked_again_after_longer_and_longer_pauses(
+def test_a_busy_node_is_requested_again_after_longer_and_longer_pauses(
     fake: Fake, pauses: list[float], status: int
 ) -> None:
     fake.then(*[Reply(status, b"busy")] * 4)
@@ -170,7 +174,7 @@ def test_a_node_that_still_loads_its_index_is_waited_for(fake: Fake, pauses: lis
         asked(fake, retries=2)
 
 
-def test_a_pause_the_node_asks_for_is_kept_within_reason(fake: Fake, pauses: list[float]) -> None:
+def test_a_pause_the_node_requests_stays_within_reason(fake: Fake, pauses: list[float]) -> None:
     fake.then(
         Reply(429, headers={"retry-after": "7"}), Reply(429, headers={"retry-after": "86400"})
     )
@@ -223,18 +227,19 @@ def test_a_silent_node_is_given_up_after_the_time_out(fake: Fake) -> None:
     over = threading.Event()
 
     def answer(request: Request) -> Reply:
-        over.wait(5)
+        over.wait(60)
         return request.result("1")
 
     fake.answer = answer
-    begin = time.monotonic()
     with pytest.raises(SourceUnreachable, match=r"silent for 0.2 s"):
         asked(fake, timeout=0.2)
-    over.set()
-    assert time.monotonic() - begin < 4
+    over.set()  # given up while the node was silent still
 
 
-def test_an_answer_that_drips_for_ever_is_given_up() -> None:
+def test_an_answer_that_drips_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count(0.0, 10.0)  # with each look at it
+    passing = SimpleNamespace(monotonic=lambda: next(clock), sleep=time.sleep)
+    monkeypatch.setattr("coinhaze.nodes.http.time", passing)
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -253,8 +258,8 @@ def test_an_answer_that_drips_for_ever_is_given_up() -> None:
         thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         with (
-            JsonRpc(url, retries=0, timeout=0.05) as rpc,
-            pytest.raises(SourceUnreachable, match=r"an answer took 0.5 s"),
+            JsonRpc(url, retries=0, timeout=60) as rpc,
+            pytest.raises(SourceUnreachable, match=r"an answer took 600 s"),
         ):
             rpc.call("getit")
         thread.join()
@@ -313,7 +318,7 @@ def test_calls_go_to_the_whole_url(fake: Fake) -> None:
     assert fake.requests[0].path == "/v3/key?x=1"
 
 
-def test_a_path_that_is_not_there_is_told_by_status(fake: Fake) -> None:
+def test_a_path_that_is_not_there_is_reported_by_status(fake: Fake) -> None:
     fake.always(Reply(404, b"Block undo data not found"))
     with JsonRpc(fake.url) as rpc, pytest.raises(StatusError, match="undo data") as caught:
         rpc.get("/rest/spenttxouts/00.bin")

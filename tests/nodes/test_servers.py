@@ -289,7 +289,7 @@ def lines() -> Iterator[Lines]:
 
 
 def electrum(lines: Lines, **more: object) -> ElectrumServer:
-    return ElectrumServer(lines.url, **({"retries": 0, "timeout": 2.0} | more))  # type: ignore[arg-type]
+    return ElectrumServer(lines.url, **({"retries": 0, "timeout": 20.0} | more))  # type: ignore[arg-type]
 
 
 def ask_all(open_one: Callable[[], ElectrumServer | EsploraServer]) -> None:
@@ -300,7 +300,7 @@ def ask_all(open_one: Callable[[], ElectrumServer | EsploraServer]) -> None:
         server.raw([PAID])
 
 
-def test_an_electrum_server_is_asked_and_understood(lines: Lines) -> None:
+def test_an_electrum_server_is_requested_and_understood(lines: Lines) -> None:
     with electrum(lines) as server:
         assert server.network == "bitcoin regtest"
         assert server.height() == 7
@@ -356,7 +356,7 @@ def test_a_connection_that_ends_is_opened_again(lines: Lines) -> None:
         (b"[" * 100_000 + b"\n", "not as an Electrum server"),
         (b'{"id": 1}\n', "neither result nor error"),
         (b"\xff\n", "not as an Electrum server"),
-        (b"{}\n" * 2_000, "answers nobody asked for"),
+        (b"{}\n" * 2_000, "answers that were not requested"),
         (b"x" * 3_000_000, "above the limit"),
         (None, "the server hung up"),
         (b"", "no answer in 1 tries"),
@@ -365,10 +365,9 @@ def test_a_connection_that_ends_is_opened_again(lines: Lines) -> None:
 )
 def test_a_server_that_is_none_is_one_line(lines: Lines, result: bytes | None, words: str) -> None:
     lines.answer = lambda request: result
-    began = time.monotonic()
+    silent = result == b""
     with pytest.raises(SourceUnreachable, match=words):
-        electrum(lines, timeout=0.5, largest=1 << 20)
-    assert time.monotonic() - began < 20
+        electrum(lines, timeout=0.2 if silent else 20.0, largest=1 << 20)
 
 
 @pytest.mark.parametrize(
@@ -399,7 +398,7 @@ def test_answers_of_another_shape_are_refused(
         ask_all(lambda: electrum(lines))
 
 
-def test_a_refusal_is_told(lines: Lines) -> None:
+def test_a_refusal_is_reported(lines: Lines) -> None:
     def answer(request: dict[str, object]) -> bytes | None:
         words = {"blockchain.transaction.get": "daemon error: no such mempool transaction",
                  "blockchain.scripthash.get_history": "history too large"}  # fmt: skip
@@ -456,7 +455,10 @@ def test_addresses_of_electrum_servers_are_checked(url: str) -> None:
 
 
 def esplora(fake: Fake, **answers: Reply) -> None:
-    """Answer as recorded, but for some."""
+    """Answer in the shapes that Esplora documents, with content made here, but for some.
+
+    Recorded answers are in tests/real/test_real_esplora.py.
+    """
     counts = '{"funded_txo_count":1,"funded_txo_sum":20,"spent_txo_count":0,"tx_count":%d}'
     status = f'{{"confirmed":true,"block_height":7,"block_hash":"{GENESIS}","block_time":1}}'
     bodies = {
@@ -476,7 +478,7 @@ def esplora(fake: Fake, **answers: Reply) -> None:
     fake.answer = lambda request: replies.get(request.path, Reply(404, b"not found"))
 
 
-def test_an_esplora_server_is_asked_and_understood(fake: Fake) -> None:
+def test_an_esplora_server_is_requested_and_understood(fake: Fake) -> None:
     esplora(fake)
     for end in ("/api", "/api/"):
         with EsploraServer(fake.url + end, retries=0) as server:
@@ -524,16 +526,16 @@ def test_a_busy_server_is_given_time(fake: Fake, monkeypatch: pytest.MonkeyPatch
     assert 3 in pauses
 
 
-def test_requests_keep_their_pace() -> None:
+def test_requests_keep_their_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     pace, began = RequestRate(50), time.monotonic()
     for _ in range(11):
         pace.wait()
     assert time.monotonic() - began >= 0.2
-    free = RequestRate(None)
-    began = time.monotonic()
-    for _ in range(1_000):
-        free.wait()
-    assert time.monotonic() - began < 1
+    with monkeypatch.context() as patch:
+        patch.setattr("coinhaze.nodes.http.time.sleep", lambda seconds: pytest.fail("it waits"))
+        RequestRate(None).wait()
+        with pytest.raises(pytest.fail.Exception, match="it waits"):
+            pace.wait()
     with pytest.raises(UsageError, match="above 0"):
         RequestRate(0)
 
@@ -645,7 +647,7 @@ def test_proxies_are_checked(url: str) -> None:
     assert "pw" not in str(caught.value)
 
 
-def test_sources_are_told_apart_and_said_to_learn() -> None:
+def test_sources_are_distinguished_and_said_to_learn() -> None:
     assert is_server("esplora+https://mempool.space/api")
     assert not is_server("ethereum+http://127.0.0.1:8545")
     with pytest.raises(UsageError, match="which kind of server"):

@@ -122,14 +122,14 @@ def test_all_of_a_past_gives_what_the_whole_chain_gives(wallet: Wallet, tmp_path
 
 def test_a_part_gives_an_interval_that_holds_the_whole(wallet: Wallet) -> None:
     whole = wallet.tell("--accuracy", "0")[0]["coins"][0]["bits"]
-    for most in ("1", "2", "4"):
+    for maximum in ("1", "2", "4"):
         told, said = wallet.tell(
-            "--accuracy", "0", "--max-transactions", most, "--cache", ":memory:"
+            "--accuracy", "0", "--max-transactions", maximum, "--cache", ":memory:"
         )
         coin = told["coins"][0]
         assert coin["bits_low"] <= whole <= coin["bits_high"]
         assert coin["not_followed"] > 0
-        assert f"{most} transactions requested from the node" in said
+        assert f"{maximum} transactions requested from the node" in said
         assert "not all intervals are within 0.0 bits" in said
         assert "Not all of the past was fetched" in told["how_sure"][0]
     assert whole == pytest.approx(
@@ -158,7 +158,7 @@ def test_coins_a_node_does_not_have_are_one_line(wallet: Wallet) -> None:
     other = command("wallet", "zcash+http://127.0.0.1:1", "--nodes", str(wallet.coins),
                     cookie=wallet.node.cookie, caches=wallet.folder)  # fmt: skip
     assert other.code == 2
-    assert "walked back over a node of Bitcoin alone" in other.stderr
+    assert "bitcoin+http://HOST:PORT: take one of these" in other.stderr
     done = wallet.ask([f"{A}:0"], "--complete")
     assert done.code == 2
     assert "no other settings" in done.stderr

@@ -38,10 +38,7 @@ class Holder:
         return [d["desc"] for d in wallet["descriptors"] if d["desc"].startswith(kind)]
 
     def wallet(self, method: str, *params: object) -> Any:
-        raw = self.node.rpc.post(
-            "/wallet/holder", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        )
-        return json.loads(raw)["result"]
+        return call(self.node, "holder", method, *params)
 
     def ask(self, source: str, *options: str) -> Done:
         return command("wallet", source, *options, cookie=self.node.cookie,
@@ -57,11 +54,20 @@ class Holder:
         return str(self.folder / name)
 
 
-def pay(node: Daemon, address: str, amount: str) -> str:
-    call = {"jsonrpc": "2.0", "id": 1, "method": "sendtoaddress", "params": [address, amount]}
-    txid = json.loads(node.rpc.post("/wallet/purse", call))["result"]
-    assert isinstance(txid, str)
-    return txid
+def call(node: Daemon, wallet: str, method: str, *params: object) -> Any:
+    """Call a wallet that has seen all blocks and transactions there are."""
+    node.ask("syncwithvalidationinterfacequeue")
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    answer = json.loads(node.rpc.post(f"/wallet/{wallet}", message))
+    assert not answer.get("error"), answer["error"]
+    return answer["result"]
+
+
+def pay(node: Daemon, wallet: str, address: str, amount: str, miner: str) -> None:
+    """Pay, and mine the payment."""
+    txid = call(node, wallet, "sendtoaddress", address, amount)
+    node.mine(1, miner)
+    assert txid not in node.ask("getrawmempool")  # type: ignore[operator]
 
 
 @pytest.fixture(scope="module")
@@ -75,16 +81,12 @@ def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Holder]:
         electrum = stack.enter_context(electrum_server(node))
         esplora = stack.enter_context(esplora_server(node))
         made = Holder(node, electrum, esplora, tmp_path_factory.mktemp("holder"))
-        pay(node, made.wallet("getnewaddress", "", "bech32"), "120")
-        node.mine(1, address)
-        made.wallet("sendtoaddress", address, "30")  # leaves change
-        node.mine(1, address)
+        pay(node, "purse", made.wallet("getnewaddress", "", "bech32"), "120", address)
+        pay(node, "holder", address, "30", address)  # leaves change
         for _ in range(3):
             made.wallet("getnewaddress", "", "bech32")  # shown to nobody: a gap
-        pay(node, made.wallet("getnewaddress", "", "bech32"), "60")
-        node.mine(1, address)
-        pay(node, made.wallet("getnewaddress", "", "bech32"), "7")
-        node.mine(1, address)
+        pay(node, "purse", made.wallet("getnewaddress", "", "bech32"), "60", address)
+        pay(node, "purse", made.wallet("getnewaddress", "", "bech32"), "7", address)
         electrum.catch_up()
         yield made
 
@@ -205,14 +207,14 @@ def test_a_part_gives_an_interval_that_holds_the_whole(holder: Holder) -> None:
     options = ("--nodes", name, "--accuracy", "0")
     whole = holder.tell(holder.electrum.tcp, *options)[0]["coins"][0]["bits"]
     widths = []
-    for most in ("2", "3", "5", "2000"):
+    for maximum in ("2", "3", "5", "2000"):
         told, said = holder.tell(
-            holder.electrum.tcp, *options, "--max-transactions", most, "--cache", ":memory:"
+            holder.electrum.tcp, *options, "--max-transactions", maximum, "--cache", ":memory:"
         )
         (found,) = told["coins"]
         assert found["bits_low"] - 1e-12 <= whole <= found["bits_high"] + 1e-12
         assert int(said.split(" transactions requested")[0].split()[-1].replace(",", "")) <= int(
-            most
+            maximum
         )
         widths.append(found["bits_high"] - found["bits_low"])
     assert widths[0] > widths[-1]

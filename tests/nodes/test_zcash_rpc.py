@@ -169,7 +169,7 @@ def test_a_pool_of_the_future_that_moves_is_refused() -> None:
         {"ironwood": {"actions": [{}]}},
     ],
 )
-def test_a_shielded_part_whose_zatoshi_are_not_told_is_refused(parts: Json) -> None:
+def test_a_shielded_part_whose_zatoshi_are_not_reported_is_refused(parts: Json) -> None:
     with pytest.raises(LedgerError, match="does not tell valueBalanceZat"):
         batch_of(block(1, coinbase(1), transaction(2, **parts)))
 
@@ -363,7 +363,7 @@ def test_a_reorganisation_while_reading_is_an_error_of_its_own(
             list(ZcashNode(connect(fake.url)).batches(0, 5))
 
 
-def test_another_block_than_the_one_asked_for_is_refused(fake: Fake, connect: Connect) -> None:
+def test_another_block_than_the_one_requested_is_refused(fake: Fake, connect: Connect) -> None:
     chain = chain_of(Random(3), 6)
     chain.blocks[chain.hashes[3]] = chain.blocks[chain.hashes[2]]
     fake.answer = chain

@@ -73,7 +73,7 @@ def test_two_coins_of_one_address_are_one_origin() -> None:
     assert links["j:0"] == pytest.approx({"a": 1.0})
 
 
-def test_recognised_coinjoins_are_taken_apart_unless_told_which() -> None:
+def test_recognised_coinjoins_are_taken_apart_unless_some_are_named() -> None:
     ins = [spent(c, 100_000) for c in "abcd"] + [spent("e", 100_300)]
     ledger = CoinLedger.from_transactions(
         [
@@ -88,7 +88,7 @@ def test_recognised_coinjoins_are_taken_apart_unless_told_which() -> None:
     assert bits_of(ledger, "coin", links)["whirl:0"] == pytest.approx(np.log2(5), abs=1e-3)
 
 
-def test_what_is_too_large_is_told(mix: CoinLedger) -> None:
+def test_what_is_too_large_is_reported(mix: CoinLedger) -> None:
     found = coinjoin_links(mix, ["j"], steps=1)
     assert found.links == {}
     assert "more than 1 steps" in found.refused["j"]

@@ -105,7 +105,7 @@ def test_a_fault_in_a_file_of_links_is_named_with_its_line(
         read_links(path)
 
 
-def test_gas_prices_are_whole_and_told_once(tmp_path: Path) -> None:
+def test_gas_prices_are_whole_and_reported_once(tmp_path: Path) -> None:
     path = tmp_path / "prices.csv"
     path.write_text("payment,gas_price\na:1,5000000000\n")
     assert read_gas_prices(path) == {"a:1": 5_000_000_000}

@@ -102,7 +102,7 @@ def test_a_walk_that_may_be_trapped_has_no_answer_either() -> None:
 
 def test_listed_names_not_in_the_ledger_are_named() -> None:
     chain = absorbing_chain(transaction_graph(mixed()), listed=["a", "nobody"])
-    assert chain.notes == ("list: 1 names not in the ledger: nobody",)
+    assert chain.notes == ("list: 1 name not in the ledger: nobody",)
     with pytest.raises(InputError, match="none of the listed names"):
         absorbing_chain(transaction_graph(mixed()), listed=["nobody"])
 

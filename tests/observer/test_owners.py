@@ -18,6 +18,8 @@ from coinhaze.graph.clusters.change import change_outputs
 from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds
 from coinhaze.measures.by_owner import origins_by_owner
 from coinhaze.observer.owners import by_owner, ladder, persons
+from coinhaze.solve.query import Query
+from coinhaze.solve.structure.columns import Dominators
 from vectors import accounts, coins, load
 
 STEPS = ("common-input-no-coinjoins", "change", "given")
@@ -175,6 +177,21 @@ def test_every_step_of_the_ladder_is_what_fractions_give(seed: int) -> None:
             before = bits.bits_high[row]
 
 
+def test_one_coin_has_the_bits_inside_a_pool_that_a_table_has() -> None:
+    chain = coinhaze.absorbing_chain(
+        coinhaze.transaction_graph(coins("pools")), history={"sapling": [3, 5, 8, 16]}
+    )
+    observers = ladder(chain.graph.ledger)
+    found = coinhaze.informed(coinhaze.score(chain, nodes=["t2:0"])).informed
+    alone = origins_by_owner(coinhaze.origins(chain, "t2:0"), observers)
+    spread = (0.5, 0.2, *(0.3 * value / 32 for value in (3, 5, 8, 16)))  # nobody joins owners
+    truth = -sum(share * np.log2(share) for share in spread)
+    for observer, single in zip(observers, alone, strict=True):
+        assert found[observer.name].bits[0] == pytest.approx(truth, abs=1e-12)
+        assert single.bits == pytest.approx(truth, abs=1e-12)
+        assert single.bits_low <= truth <= single.bits_high
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_merged_outcomes_obey_the_laws_in_every_order(seed: int) -> None:
     ledger = CoinLedger.from_transactions(economy(100 + seed))
@@ -238,3 +255,18 @@ def test_lumped_columns_change_no_bits() -> None:
         rows = np.searchsorted(whole.nodes, sinks.nodes)
         for name, found in sinks.informed.items():
             assert found.bits == pytest.approx(whole.informed[name].bits[rows], abs=1e-12)
+
+
+def test_what_all_observers_share_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[object] = []
+    find = Dominators.of
+
+    def counted(query: Query) -> Dominators:
+        calls.append(query)
+        return find(query)
+
+    scores = coinhaze.score(CoinLedger.from_transactions(economy(3)), nodes="all")
+    monkeypatch.setattr(Dominators, "of", counted)
+    found = coinhaze.informed(scores, owners={"addr2": "Ann", "addr4": "Ann"})
+    assert len(found.informed) == len(STEPS)
+    assert len(calls) == 1

@@ -133,7 +133,7 @@ def test_what_comes_later_lies_too_far_or_is_another_value_does_not_fit() -> Non
     assert found(("a", 1, 5), ("x", 102, -5), blocks=101) == [("x", ("a",), 1)]
     assert found(("a", 1, 5), ("x", 2, -4)) == []
     assert found(("a", 1, 5), ("x", 2, -4), fees=(0, 1)) == [("x", ("a",), 1)]
-    assert found(("a", 1, 5), ("x", 2, -5), least=6) == []
+    assert found(("a", 1, 5), ("x", 2, -5), min_amount=6) == []
     assert found(("a", 1, 5), ("a", 1, -5)) == []
     assert found(("a", -1, 5), ("x", 2, -5)) == []
     other = [Crossing("a", "pool:sprout", 1, 5), *crossings(("x", 2, -5))]

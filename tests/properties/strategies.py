@@ -30,7 +30,7 @@ def amounts() -> st.SearchStrategy[st.SearchStrategy[int]]:
 
 @st.composite
 def transfers(
-    draw: st.DrawFn, *, most: int = 12, zero: bool = True, dropped: bool = True
+    draw: st.DrawFn, *, maximum: int = 12, zero: bool = True, dropped: bool = True
 ) -> list[Transfer]:
     """Draw transfers among few accounts, so that cycles, repeats and self-transfers arise."""
     amount = draw(amounts())
@@ -38,7 +38,7 @@ def transfers(
         amount = st.one_of(amount, amount, amount, st.just(0))
     accounts = st.sampled_from(ACCOUNTS[: draw(st.integers(2, len(ACCOUNTS)))])
     party = st.one_of(accounts, accounts, st.just(ZERO)) if zero else accounts
-    rows = draw(st.lists(st.tuples(party, party, amount), min_size=1, max_size=most))
+    rows = draw(st.lists(st.tuples(party, party, amount), min_size=1, max_size=maximum))
     if not any(value > 0 and sender != receiver for sender, receiver, value in rows):
         rows.append(("a", "b", draw(SMALL)))
     return rows
@@ -48,13 +48,13 @@ def transfers(
 def tables(draw: st.DrawFn, needed: Mapping[str, int], *, complete: bool) -> dict[str, int]:
     """Draw a table of openings; a complete one gives every account at least what it needs."""
     table: dict[str, int] = {}
-    for name, least in needed.items():
+    for name, minimum in needed.items():
         extra = draw(st.sampled_from([0, 0, 1, 7, 2**70]))
         if complete:
-            if least + extra > 0 or draw(st.booleans()):
-                table[name] = least + extra
+            if minimum + extra > 0 or draw(st.booleans()):
+                table[name] = minimum + extra
         elif draw(st.booleans()):
-            table[name] = draw(st.sampled_from([extra, least // 2, least + extra]))
+            table[name] = draw(st.sampled_from([extra, minimum // 2, minimum + extra]))
     if draw(st.booleans()):
         table["stranger"] = draw(SMALL)
     return table
@@ -91,14 +91,14 @@ def _pool_flows(draw: st.DrawFn) -> dict[str, int]:
 
 
 @st.composite
-def transactions(draw: st.DrawFn, *, most: int = 7, pools: bool = False) -> list[Transaction]:
+def transactions(draw: st.DrawFn, *, maximum: int = 7, pools: bool = False) -> list[Transaction]:
     """Draw a UTXO ledger: coinbases, old coins, fees, zero values, reused and missing addresses."""
     amount = draw(amounts())
     address = st.sampled_from([None, *ADDRESSES[: draw(st.integers(1, len(ADDRESSES)))]])
     unspent: list[_Coin] = []
     ledger: list[Transaction] = []
     old = 0
-    for number in range(draw(st.integers(1, most))):
+    for number in range(draw(st.integers(1, maximum))):
         flows = _pool_flows(draw) if pools else {}
         spent = draw(st.lists(st.sampled_from(unspent), max_size=3, unique=True)) if unspent else []
         unspent = [coin for coin in unspent if coin not in spent]
@@ -132,11 +132,11 @@ def transactions(draw: st.DrawFn, *, most: int = 7, pools: bool = False) -> list
 
 
 @st.composite
-def ring_transactions(draw: st.DrawFn, *, most: int = 6) -> list[Transaction]:
+def ring_transactions(draw: st.DrawFn, *, maximum: int = 6) -> list[Transaction]:
     """Draw a ring ledger: rings of earlier outputs and of outputs from before the window."""
     made: list[str] = []
     ledger: list[Transaction] = []
-    for number in range(draw(st.integers(1, most))):
+    for number in range(draw(st.integers(1, maximum))):
         member = st.sampled_from([*made, "old0:0", "old0:1", "old1:0", "old2:3"])
         ring = st.lists(member, min_size=1, max_size=4, unique=True)
         rings = draw(st.lists(ring, min_size=0 if number else 1, max_size=2))

@@ -61,7 +61,7 @@ def owners_of(transactions: Transactions) -> list[str]:
     return sorted({coin["address"] for coin in coins if coin["address"]})
 
 
-def least_openings(expected: twin.Graph) -> dict[str, int]:
+def min_openings(expected: twin.Graph) -> dict[str, int]:
     """Give what each account of a graph opened with at least, 0 for those that needed nothing."""
     accounts = {expected.owner.get(node, node) for node in expected.nodes}
     needed = dict.fromkeys(accounts, 0)
@@ -89,7 +89,7 @@ def test_accounts_score_as_the_twin_says(time: Time, mint: Mint, transfers: Tran
 def test_a_complete_table_gives_the_openings_of_accounts(
     time: Time, mint: Mint, transfers: Transfers, data: st.DataObject
 ) -> None:
-    needed = least_openings(twin.account_graph(transfers, time=time, mint=mint))
+    needed = min_openings(twin.account_graph(transfers, time=time, mint=mint))
     table = data.draw(random.tables(needed, complete=True))
     graph = account_graph(transfers, time=time, mint=mint, opening=table)
     assert_all_same(graph, twin.account_graph(transfers, time, table, mint=mint))
@@ -101,9 +101,9 @@ def test_a_complete_table_gives_the_openings_of_accounts(
 def test_a_table_below_the_surplus_is_refused_or_topped_up(
     time: Time, transfers: Transfers, data: st.DataObject
 ) -> None:
-    needed = least_openings(twin.account_graph(transfers, time=time))
+    needed = min_openings(twin.account_graph(transfers, time=time))
     table = data.draw(random.tables(needed, complete=False))
-    if any(table.get(name, 0) < least for name, least in needed.items() if name != twin.ZERO):
+    if any(table.get(name, 0) < minimum for name, minimum in needed.items() if name != twin.ZERO):
         with pytest.raises(coinhaze.CoinhazeError, match="short"):
             account_graph(transfers, time=time, opening=table)
     graph = account_graph(transfers, time=time, opening=table, top_up=True)
@@ -157,7 +157,7 @@ def test_a_table_gives_the_openings_of_addresses(
     time: Time, transactions: Transactions, data: st.DataObject
 ) -> None:
     addresses = owners_of(transactions)
-    needed = least_openings(twin.address_graph(transactions, time=time))
+    needed = min_openings(twin.address_graph(transactions, time=time))
     table = data.draw(random.tables({a: needed.get(a, 0) for a in addresses}, complete=False))
     graph = coin_graph(transactions, view="address", time=time, opening=table, top_up=True)
     assert_all_same(graph, twin.address_graph(transactions, time, table, top_up=True))
@@ -193,8 +193,8 @@ def test_addresses_and_pools_score_as_the_twin_says(
 def test_a_table_gives_the_openings_of_pools_in_the_coin_view(
     pools: Pools, transactions: Transactions, data: st.DataObject
 ) -> None:
-    openings = least_openings(twin.coin_graph(transactions, pools=pools))
-    needed = {name: least for name, least in openings.items() if name.startswith("pool:")}
+    openings = min_openings(twin.coin_graph(transactions, pools=pools))
+    needed = {name: minimum for name, minimum in openings.items() if name.startswith("pool:")}
     table = data.draw(random.tables(needed, complete=False))
     graph = coin_graph(transactions, pools=pools, opening=table, top_up=True)
     assert_all_same(graph, twin.coin_graph(transactions, pools, table, top_up=True))
@@ -207,14 +207,14 @@ def test_a_table_gives_the_openings_of_pools_in_the_coin_view(
 def test_pools_open_with_the_value_the_chain_gives(
     time: Time, pools: Pools, transactions: Transactions, extra: int
 ) -> None:
-    each = least_openings(twin.address_graph(transactions, time=time))
+    each = min_openings(twin.address_graph(transactions, time=time))
     values = {pool: each.get(f"pool:{pool}", 0) + extra for pool in random.POOLS}
     ledger = coinhaze.CoinLedger.from_transactions(transactions, pool_values=values)
     graph = coinhaze.transaction_graph(
         ledger, view="address", time=time, pools=pools, opening="observed"
     )
-    observed = least_openings(twin.address_graph(transactions, time, "observed"))
-    table = {name: least for name, least in observed.items() if not name.startswith("pool:")}
+    observed = min_openings(twin.address_graph(transactions, time, "observed"))
+    table = {name: minimum for name, minimum in observed.items() if not name.startswith("pool:")}
     table |= {f"pool:{pool}": value for pool, value in values.items()}
     table["pool:shielded"] = sum(values.values())
     assert_all_same(graph, twin.address_graph(transactions, time, table, pools=pools))

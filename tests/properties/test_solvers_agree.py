@@ -25,7 +25,7 @@ few = profile(15)
 some = profile(20)
 # Row weights add up to 2^52, so that every probability is exact and every row sums to exactly 1.
 WHOLE = 2**52
-LEAST = 4  # 4 / 2^52 = 8.9e-16
+MINIMUM = 4  # 4 / 2^52 = 8.9e-16
 
 
 def assert_within(scores: coinhaze.Scores, names: list[str], answers: Answers) -> None:
@@ -43,7 +43,7 @@ def assert_within(scores: coinhaze.Scores, names: list[str], answers: Answers) -
 
 
 def assert_solvers_agree(
-    chain: coinhaze.AbsorbingChain, names: list[str], answers: Answers, *, most_steps: int = 2000
+    chain: coinhaze.AbsorbingChain, names: list[str], answers: Answers, *, max_steps: int = 2000
 ) -> None:
     rows = np.arange(len(chain))
     exact = coinhaze.score(chain, nodes="all", method="eliminate", threads=1, renyi=(0.5, 2))
@@ -58,18 +58,18 @@ def assert_solvers_agree(
         assert swept.method == "sweep"
         for row, name in enumerate(names):
             assert_same_row(swept, row, answers[name], name)
-    published = coinhaze.series(chain, rows, rule="published", most_steps=most_steps)
+    published = coinhaze.series(chain, rows, rule="published", max_steps=max_steps)
     assert_within(published, names, answers)
     for columns in (1, 3):
         sliced = coinhaze.series(
-            chain, rows, rule="published", columns=columns, most_steps=most_steps
+            chain, rows, rule="published", columns=columns, max_steps=max_steps
         )
         assert_within(sliced, names, answers)
     try:
-        summed = coinhaze.series(chain, rows, rule="mass", most_steps=most_steps)
+        summed = coinhaze.series(chain, rows, rule="mass", max_steps=max_steps)
     except AccuracyError:
         worst = max(answer.steps for answer in answers.values() if answer is not None)
-        assert worst > most_steps / 100
+        assert worst > max_steps / 100
     else:
         assert_within(summed, names, answers)
         assert summed.width <= 1e-9
@@ -133,13 +133,13 @@ def test_solvers_agree_on_listed_sources(transfers: Transfers, data: st.DataObje
 
 
 @st.composite
-def weight_rows(draw: st.DrawFn, most: int = 9) -> list[list[int]]:
+def weight_rows(draw: st.DrawFn, maximum: int = 9) -> list[list[int]]:
     """Draw a dense cyclic chain: rows of weights that add up to 2^52, down to 1e-15 of it."""
-    n = draw(st.integers(2, most))
+    n = draw(st.integers(2, maximum))
     rows = []
     for _ in range(n):
         exponents = draw(st.lists(st.integers(-20, 46), min_size=n + 1, max_size=n + 1))
-        row = [LEAST << exponent if exponent >= 0 else 0 for exponent in exponents]
+        row = [MINIMUM << exponent if exponent >= 0 else 0 for exponent in exponents]
         rest = draw(st.integers(0, n))
         row[rest] = 0
         row[rest] = WHOLE - sum(row)
@@ -201,8 +201,8 @@ def test_origins_agree_on_any_matrix(rows: list[list[int]]) -> None:
 def large_chain(seed: int) -> coinhaze.AbsorbingChain:
     """Build a cyclic chain with more sources than one tile of columns holds."""
     rng = np.random.default_rng(seed)
-    tails, heads = rng.integers(0, 400, 1200), rng.integers(0, 400, 1200)
-    amounts = np.exp(rng.normal(0, 6, 1200)).astype(np.int64) + 1
+    tails, heads = rng.integers(0, 300, 900), rng.integers(0, 300, 900)
+    amounts = np.exp(rng.normal(0, 6, 900)).astype(np.int64) + 1
     transfers = [(f"n{t}", f"n{h}", int(a)) for t, h, a in zip(tails, heads, amounts, strict=True)]
     ledger = coinhaze.AccountLedger.from_transfers(transfers)
     return coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
@@ -214,12 +214,12 @@ def arrays_of(scores: coinhaze.Scores) -> dict[str, bytes]:
     return {name: values.tobytes() for name, values in fields.items()}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.long) for k in (1, 2))])
 @pytest.mark.parametrize("listed", [False, True])
 def test_the_number_of_threads_changes_no_bit(seed: int, listed: bool) -> None:
     chain = large_chain(seed)
     if listed:
-        names = chain.graph.names.of(np.arange(0, len(chain), 3)).to_pylist()
+        names = chain.graph.names.of(np.arange(0, len(chain), 2)).to_pylist()
         chain = coinhaze.absorbing_chain(chain.graph, listed=names)
     assert len(chain.outcomes) > 2 * 64
     scores = [

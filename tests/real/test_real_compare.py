@@ -67,5 +67,5 @@ def test_raw_blocks_of_zcash_and_a_token_share_one_report(data: Path, tmp_path: 
     assert grid.rows[0][3:7] == ("≥1.13", "≥0.72", "1.60", "≥3.31")
     # A day of DAI without log indexes cannot tell a transfer repeated from one listed twice.
     (same,) = dai.notes
-    assert same.startswith("65 rows are identical to others")
+    assert same.startswith("65 rows are each identical to another")
     assert grid.remarks == [f"zcash: {note}", f"dai: {same}"]

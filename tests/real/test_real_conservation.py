@@ -185,21 +185,21 @@ def test_coinbases_of_zcash_are_those_its_supply_grows_by(data: Path) -> None:
 
 def test_pools_of_zcash_hold_what_the_chains_own_series_lets_them_pay(data: Path) -> None:
     with ingested(data / "zcash_main_663150_663250", "zcash-blocks") as store:
-        least = {}
+        minimum = {}
         for line in verify(store):
             found = re.fullmatch(
                 r"pool (\w+): ([\d,.]+) ZEC in, ([\d,.]+) ZEC out, ([+-][\d,.]+) ZEC; "
                 r"it held at least ([\d,.]+) ZEC before", line
             )  # fmt: skip
             if found:
-                least[found[1]] = smallest(found[5])
-        assert least.keys() == {"sapling", "sprout"}
-        values = {p: min(supply_samples(data, p)["12/20/2019"]) * ZEC for p in least}
+                minimum[found[1]] = smallest(found[5])
+        assert minimum.keys() == {"sapling", "sprout"}
+        values = {p: min(supply_samples(data, p)["12/20/2019"]) * ZEC for p in minimum}
         verify(store, pool_values=values)
-        verify(store, pool_values=least)
-        for pool, value in least.items():
+        verify(store, pool_values=minimum)
+        for pool, value in minimum.items():
             with pytest.raises(LedgerError, match=f"pool {pool}: holds less than nothing"):
-                verify(store, pool_values=least | {pool: value - 1})
+                verify(store, pool_values=minimum | {pool: value - 1})
 
 
 def zebra_blocks(data: Path, folder: Path) -> Path:

@@ -57,7 +57,7 @@ def sure(right: int, guesses: int) -> float:
     return (right + 1) / (guesses + 2)
 
 
-def test_whirlpool_is_told_as_surely_as_we_say(unpacked: Unpack) -> None:
+def test_whirlpool_is_reported_as_surely_as_we_say(unpacked: Unpack) -> None:
     folder = unpacked("btc_coinjoin_dumplings/*sw*.zip")
     ledger = read(list(folder.rglob("*.txt")))
     facts = ledger.facts()
@@ -86,7 +86,7 @@ def spends(ledger: CoinLedger, txids: set[str]) -> dict[str, bool]:
     return dict(zip(names, hit.tolist(), strict=True))
 
 
-def test_wasabi_1_is_told_as_surely_as_we_say(unpacked: Unpack) -> None:
+def test_wasabi_1_is_reported_as_surely_as_we_say(unpacked: Unpack) -> None:
     folder = unpacked("btc_coinjoin_dumplings/*ww1*.zip")
     ledger = read(list(folder.rglob("*.txt")))
     facts = ledger.facts()
@@ -103,7 +103,7 @@ def test_wasabi_1_is_told_as_surely_as_we_say(unpacked: Unpack) -> None:
     assert (coins, merged, apart) == pytest.approx((6.3769, 1.8308, 6.3775), abs=1e-4)
 
 
-def test_wasabi_2_and_common_inputs_are_told_as_surely_as_we_say(unpacked: Unpack) -> None:
+def test_wasabi_2_and_common_inputs_are_reported_as_surely_as_we_say(unpacked: Unpack) -> None:
     folder = unpacked("btc_wasabi2_emulation_truth/*.tar.xz")
     ledger = read(list(folder.rglob("block_*.json")))
     wallets = json.loads(next(folder.rglob("wallets_info.json")).read_text())
@@ -133,7 +133,7 @@ def test_a_mempool_has_few_coinjoins(data: Path) -> None:
     assert counts == {"whirlpool": 8, "wasabi2": 2, "wasabi1": 0, "joinmarket": 0}
 
 
-def test_change_is_told_as_surely_as_we_say(data: Path) -> None:
+def test_change_is_reported_as_surely_as_we_say(data: Path) -> None:
     ledger = read(list((data / "btc_utxo_100000_104000").glob("[ve]*.csv.gz")))
     # Inputs spent together elsewhere give change away (Möser and Narayanan 2022): of a payment's
     # outputs exactly one belongs to the cluster of its inputs.

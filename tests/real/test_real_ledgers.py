@@ -59,7 +59,7 @@ def test_a_real_ledger_is_scored_and_obeys_the_laws(
     assert scores.summary().bits_mean > 0.3
 
 
-def test_money_is_kept_to_the_last_unit(data: Path) -> None:
+def test_money_is_retained_to_the_last_unit(data: Path) -> None:
     ledger = coinhaze.AccountLedger.from_transfers(dai(data))
     graph = coinhaze.transaction_graph(ledger)
     assert graph.opening is not None

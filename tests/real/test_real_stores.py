@@ -155,4 +155,4 @@ def test_blocks_of_dash_follow_each_other_and_the_calendar(data: Path, tmp_path:
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "coinhaze", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)

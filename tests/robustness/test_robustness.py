@@ -48,7 +48,7 @@ def test_gains_are_what_solving_anew_says(name: str) -> None:
     moves = study.moves(world)
     sinks = np.flatnonzero(graph.sinks)
     chance = np.random.default_rng(1)
-    gains, sampled = bits_gained(study.chain({}), sinks, moves, most=10**6, chance=chance)
+    gains, sampled = bits_gained(study.chain({}), sinks, moves, maximum=10**6, chance=chance)
     assert not sampled
     before = coinhaze.score(study.chain({})).bits
     for k, payment in enumerate(world):
@@ -93,7 +93,7 @@ def test_a_link_that_closes_a_cycle_without_a_source_is_never_the_best() -> None
     study = _Study(graph, {}, {}, None)
     moves = study.moves({"0": {"eve": 1.0}, "1": {"kim": 1.0}})
     gains, _ = bits_gained(
-        study.first, study.coins_of_interest, moves, most=9, chance=np.random.default_rng(1)
+        study.first, study.coins_of_interest, moves, maximum=9, chance=np.random.default_rng(1)
     )
     assert gains[0] == -np.inf
     assert np.isfinite(gains[1])
@@ -132,7 +132,7 @@ def test_the_same_seed_gives_the_same_answer_and_another_another_world() -> None
     assert first.doubtful > first.tried == 20
 
 
-def test_few_coins_to_choose_by_are_drawn_and_told() -> None:
+def test_few_coins_to_choose_by_are_drawn_and_reported() -> None:
     found = robustness(TOWN, learn=2, seeds=1, tries=20, coins=3)
     assert found.sampled
     assert found.best[-1] <= found.best[0]

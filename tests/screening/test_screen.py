@@ -77,7 +77,7 @@ def test_an_address_stands_for_its_unspent_coins() -> None:
     }  # fmt: skip
 
 
-def test_a_spent_coin_is_told_by_what_it_held() -> None:
+def test_a_spent_coin_is_reported_by_what_it_held() -> None:
     row = screen(theft(), ["thief"], nodes=["t:0"]).to_arrow().to_pylist()[0]
     assert row["balance"] == "0"
     assert row["haircut_share"] == pytest.approx(0.375)
@@ -107,7 +107,7 @@ def test_without_the_order_of_payments_two_rules_are_left() -> None:
     assert addresses.policies == ("haircut", "poison")
 
 
-def test_nodes_asked_about_are_told_whatever_they_hold() -> None:
+def test_requested_nodes_are_reported_whatever_they_hold() -> None:
     ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 2), ("x", "c", 1)])
     found = screen(ledger, ["a"], nodes=["c", "b"])
     assert [found.to_arrow()["node"][k].as_py() for k in found.order().tolist()] == ["b", "c"]
@@ -230,6 +230,9 @@ def test_a_list_that_matches_nothing_is_a_result(nodes: list[str] | None) -> Non
     about = Statement("2026-01-01", case="17")
     lines = screening_sections(found, ListFile("l.txt", "ab"), {}, about)[0].lines
     assert lines[0].startswith("No match: none of the 2 listed names is in this ledger")
+    one = screen(theft(), ["zoe"], nodes=nodes)
+    lines = screening_sections(one, ListFile("l.txt", "ab"), {}, about)[0].lines
+    assert lines[0].startswith("No match: the listed name is not in this ledger")
     document = json.loads(screening_json(found, ListFile("l.txt", "ab"), {}, about))
     assert document["match"] is False
     assert document["provenance"]["date"] == "2026-01-01"
@@ -268,11 +271,18 @@ def test_dust_and_burned_money_are_apart() -> None:
     assert any("1 node, dust, below 5 each" in line for line in lines)
 
 
-def test_a_match_by_poison_alone_is_called_one() -> None:
+def test_a_match_by_mixing_alone_is_named_with_the_rules_that_find_it() -> None:
     rows = [("x", "b", 5), ("a", "b", 5), ("b", "c", 5), ("b", "d", 5)]
     found = screen(coinhaze.AccountLedger.from_transfers(rows), ["a"], policies=["poison", "fifo"])
-    assert found.poison_alone() == 1
-    assert screen(coinhaze.AccountLedger.from_transfers(rows), ["a"]).poison_alone() == 0
+    names = found.graph.names.of(found.taint.nodes[found.only_mixed()]).to_pylist()
+    lines = screening_sections(found, ListFile("l", ""), {}, Statement("now"))[2].lines
+    words = (
+        "only poison finds listed money there; the rules that follow single units (fifo) find none."
+    )
+    assert [line for line in lines if words in line] == [
+        f"{names[0]}: {words} Such a match may be a false positive."
+    ]
+    assert screen(coinhaze.AccountLedger.from_transfers(rows), ["a"]).only_mixed().tolist() == []
 
 
 def test_a_deposit_is_found_by_its_transaction() -> None:

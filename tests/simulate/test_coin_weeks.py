@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coinhaze import CoinLedger, absorbing_chain, transaction_graph
+from coinhaze import CoinLedger, absorbing_chain, kernels, transaction_graph
 from coinhaze.ledger.coins import POOLS
 from coinhaze.simulate.weeks.bitcoin import BLOCKS, TRANSACTIONS, bitcoin_week
 from coinhaze.simulate.weeks.coin_columns import empty_book, hex_names, share_table
@@ -19,8 +19,8 @@ from graph.tables import edges
 
 Make = Callable[..., CoinLedger]
 WEEKS: dict[str, tuple[Make, float]] = {
-    "bitcoin": (bitcoin_week, 0.001),
-    "zcash": (zcash_week, 0.02),
+    "bitcoin": (bitcoin_week, 0.0005),
+    "zcash": (zcash_week, 0.01),
 }
 WORD = 2**64
 
@@ -95,6 +95,25 @@ def test_a_week_passes_every_check_of_a_reader_and_gives_the_same_graphs(name: s
 
 
 @every_week
+def test_a_small_week_needs_no_compiler(name: str) -> None:
+    week(name, times=0.1)
+    assert not kernels._compiling
+
+
+@pytest.mark.long
+@every_week
+def test_compiled_kernels_write_the_same_week(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = []
+    for small in (1 << 40, -1):
+        monkeypatch.setattr(kernels, "SMALL", small)
+        monkeypatch.setattr(kernels, "_compiling", False)
+        monkeypatch.setattr(kernels, "MAX_SECONDS", 60.0)
+        tables.append(week(name).tables())
+        assert kernels._compiling == (small < 0)
+    assert all(tables[0][t].equals(tables[1][t]) for t in tables[1])
+
+
+@every_week
 def test_every_transaction_but_a_coinbase_pays_a_fee_and_coinbases_collect_them(name: str) -> None:
     blocks: Counter[int] = Counter()
     rewards: Counter[int] = Counter()
@@ -110,8 +129,9 @@ def test_every_transaction_but_a_coinbase_pays_a_fee_and_coinbases_collect_them(
 
 
 @every_week
-def test_no_coin_in_the_open_is_worth_nothing_and_coinbases_ripen(name: str) -> None:
-    ledger = week(name, times=10)
+@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.long)])
+def test_no_coin_in_the_open_is_worth_nothing_and_coinbases_ripen(name: str, times: int) -> None:
+    ledger = week(name, times=times)
     assert ledger.output_value is not None
     values = np.array(ledger.output_value.ints())
     assert np.all(values[ledger.output_spendable] > 0)
@@ -119,6 +139,7 @@ def test_no_coin_in_the_open_is_worth_nothing_and_coinbases_ripen(name: str) -> 
     heights = np.array([-1 if h is None else h for h in ledger.heights.to_pylist()])
     mined = ledger.coinbase[ledger.output_tx[ledger.input_output]]
     made = heights[ledger.output_tx[ledger.input_output[mined]]]
+    assert len(made) > 0 or times == 1 or name == "bitcoin"  # of which a week has 1,066 blocks
     assert np.all(heights[ledger.input_tx[mined]] >= made + 100)
 
 
@@ -131,9 +152,10 @@ def test_the_same_seed_gives_the_same_bits_and_another_other_ones(name: str) -> 
     assert not tables["owners"].equals(other.tables()["owners"])
 
 
+@pytest.mark.long
 @every_week
 def test_twice_the_size_is_about_twice_the_ledger(name: str) -> None:
-    small, large = (week(name, times=times).facts() for times in (5, 10))
+    small, large = (week(name, times=times).facts() for times in (10, 20))
     for count in ("transactions", "coinbases", "inputs", "outputs"):
         ratio = large[count] / small[count]  # type: ignore[operator]
         assert 1.6 < ratio < 2.4, count
@@ -150,12 +172,14 @@ def test_names_are_different_and_every_owner_has_a_coin(name: str) -> None:
     assert np.array_equal(np.unique(ledger.output_owner), np.arange(len(ledger.owners)))
 
 
+@pytest.mark.long
 def test_a_share_of_the_week_has_that_share_of_blocks_and_transactions() -> None:
     ledger = bitcoin_week(size=0.01)
     assert ledger.facts()["coinbases"] == round(BLOCKS * 0.01)
     assert abs(len(ledger) - TRANSACTIONS * 0.01) <= 1
 
 
+@pytest.mark.long
 def test_bitcoin_has_hot_wallets_batches_sweeps_joins_and_data() -> None:
     ledger = bitcoin_week(size=0.01)
     outputs = Counter(ledger.output_tx[ledger.inside[ledger.output_tx]].tolist())
@@ -170,6 +194,7 @@ def test_bitcoin_has_hot_wallets_batches_sweeps_joins_and_data() -> None:
     assert 0 < int(ledger.owner_is_coin.sum()) < 0.05 * len(ledger)
 
 
+@pytest.mark.long
 def test_bitcoin_has_one_large_strong_component_of_addresses_and_transactions() -> None:
     import scipy.sparse
 
@@ -183,10 +208,10 @@ def test_bitcoin_has_one_large_strong_component_of_addresses_and_transactions() 
 
 
 def test_zcash_coinbases_are_spent_into_a_pool_only() -> None:
-    for transaction in transactions(zcash_week(size=0.05)):
+    for transaction in transactions(zcash_week(size=0.02)):
         if transaction["pools"].get("sapling", 0) > 0 and len(transaction["inputs"]) > 1:
             assert not transaction["outputs"]
-    ledger = zcash_week(size=0.05)
+    ledger = zcash_week(size=0.02)
     spends_reward = ledger.input_tx[ledger.coinbase[ledger.output_tx[ledger.input_output]]]
     assert len(spends_reward) > 0
     assert not np.any(np.isin(spends_reward, ledger.output_tx))

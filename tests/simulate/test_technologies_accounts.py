@@ -305,7 +305,7 @@ def test_decoys_are_drawn_as_often_as_the_wallet_s_ages_say() -> None:
     assert abs(off) < 4 * math.sqrt(spread)
 
 
-def test_the_observer_of_ages_is_told_more_than_the_one_of_members() -> None:
+def test_the_observer_of_ages_knows_more_than_the_one_of_members() -> None:
     intents = draw_intents(people=60, payments=200, seed=3)
     members_, ages = (
         TECHNOLOGIES["rings"].realise(intents, 8, observer=o) for o in ("members", "ages")

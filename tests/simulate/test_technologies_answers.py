@@ -54,7 +54,7 @@ def test_a_perfect_mix_of_k_coins_has_log2_k_bits(k: int) -> None:
 
 
 @pytest.mark.parametrize("observer", ["amounts", "told"])
-def test_a_round_of_wasabi_hides_equal_coins_and_change_only_from_who_is_told_nothing(
+def test_a_round_of_wasabi_hides_equal_coins_and_change_only_from_who_knows_nothing(
     observer: str,
 ) -> None:
     realised = WASABI.make(alike(16, COIN * 15 // 100), 1.0, observer)
@@ -68,7 +68,7 @@ def test_a_round_of_wasabi_hides_equal_coins_and_change_only_from_who_is_told_no
 
 @pytest.mark.parametrize("observer", ["amounts", "told"])
 @pytest.mark.parametrize("make", [WABISABI.make, make_dash], ids=["wabisabi", "dash"])
-def test_people_who_bring_alike_coins_are_all_alike(make: object, observer: str) -> None:
+def test_people_who_bring_equal_coins_have_equal_bits(make: object, observer: str) -> None:
     # Everybody gets the same coins; eight sources stay eight however often they are mixed.
     how_much = 3 if make is make_dash else 1.0
     intents = alike(32 if make is make_dash else 8, COIN // 2)
@@ -191,7 +191,7 @@ def test_an_address_used_again_blurs_what_stealth_addresses_keep_apart() -> None
     assert stealth.bits().tolist() == by_coin.tolist()
 
 
-def test_hidden_amounts_make_a_large_and_a_small_coin_alike() -> None:
+def test_hidden_amounts_make_a_large_and_a_small_coin_equal() -> None:
     coins = [(0, COIN), (1, 3 * COIN)]
     payments = [(1.0, 0, 2, COIN // 2), (2.0, 1, 2, 3 * COIN // 2), (3.0, 2, 3, 7 * COIN // 4)]
     intents = intents_of(coins, payments, people=4)

@@ -106,7 +106,7 @@ def test_addresses_make_no_difference_to_who_follows_coins() -> None:
 
 
 @pytest.mark.parametrize("name", COINS)
-def test_the_same_seed_makes_the_same_ledger_whoever_looks(name: str) -> None:
+def test_the_same_seed_makes_the_same_ledger_for_every_observer(name: str) -> None:
     technology = TECHNOLOGIES[name]
     first = technology.realise(small(5))
     for observer in technology.observers:
@@ -175,7 +175,7 @@ def test_joint_transactions_look_like_those_of_their_wallet(name: str, kind: Coi
 
 
 @pytest.mark.parametrize("name", [*MIXERS, "shielded"])
-def test_people_who_adopt_gain_and_who_is_told_more_lacks_less(name: str) -> None:
+def test_people_who_adopt_gain_and_who_knows_more_lacks_less(name: str) -> None:
     technology, intents = TECHNOLOGIES[name], small(people=80)
     bits = []
     for observer in technology.observers:
@@ -226,7 +226,7 @@ def test_money_waits_for_rounds_and_a_payment_does_not() -> None:
     assert wasabi.WASABI.make(intents, 1.0, "amounts").waiting == wasabi.HOURS
 
 
-def test_what_is_told_of_a_mix_is_what_its_interpretations_say() -> None:
+def test_what_is_reported_of_a_mix_is_what_its_interpretations_say() -> None:
     intents = draw_intents(people=12, payments=0, hours=2.0)
     everybody = intents.adopters(1.0)
     realised = realise_mixing(
@@ -269,6 +269,6 @@ def test_every_technology_says_what_it_does_and_its_values_fit() -> None:
         technology: Technology = TECHNOLOGIES[name]
         assert technology.name == name
         for value in (*technology.values, technology.usual, technology.without):
-            assert technology.least <= value <= technology.most
+            assert technology.minimum <= value <= technology.maximum
         assert technology.without in technology.values
         assert len(technology.says) < 100

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ from coinhaze import absorbing_chain, transaction_graph
 from coinhaze.errors import UsageError
 from coinhaze.simulate import simulate_week
 from coinhaze.solve.pool import Budget, register_backend
+from coinhaze.solve.pool.threads import open_threads
 from coinhaze.solve.sketch.sketch import sketch
 from solve import process_backend
 from solve.process_backend import ProcessWorkers
@@ -63,7 +67,7 @@ def processes() -> Iterator[ProcessWorkers]:
         yield workers
 
 
-@pytest.mark.parametrize(("week", "size"), [("bitcoin-week", 0.001), ("dai-week", 0.005)])
+@pytest.mark.parametrize(("week", "size"), [("bitcoin-week", 0.0003), ("dai-week", 0.002)])
 def test_a_backend_from_outside_gives_the_same_bits(
     week: str, size: float, processes: ProcessWorkers
 ) -> None:
@@ -81,3 +85,27 @@ def test_an_unknown_backend_is_refused() -> None:
     chain = absorbing_chain(transaction_graph(ledger))
     with pytest.raises(UsageError, match=r"unknown backend 'moon': one of threads"):
         sketch(chain, np.array([2]), budget=Budget(backend="moon"))
+
+
+def test_short_work_starts_no_thread() -> None:
+    """A tile of microseconds is solved sooner than it is handed over."""
+
+    @dataclass(frozen=True)
+    class Count:
+        seconds: float
+        room_bytes: int = 0
+        waiting: int = 2
+
+        def room(self) -> None:
+            return None
+
+        def solve(self, piece: int, room: None) -> tuple[int, str]:
+            return piece, threading.current_thread().name
+
+    here = threading.current_thread().name
+    for seconds, maximum in ((0.0, 1), (0.019, 1), (0.05, 3), (math.inf, 4)):
+        with open_threads(Count(seconds), 40, Budget(threads=4)) as workers:
+            found = list(workers.map(range(40)))
+        assert workers.count == maximum
+        assert [piece for piece, _ in found] == list(range(40))
+        assert (here in {name for _, name in found}) == (maximum == 1)

@@ -104,8 +104,8 @@ def test_the_interval_allows_for_adding_up() -> None:
     columns = question().columns
     for by_fours in (True, False):
         # At least the terms of a tile, a logarithm's 38 times 4, and what shares err by.
-        least = 64 + 38 + columns.inner_error + (1 if by_fours else 100)
-        assert terms_of(columns, np.array([6400.0]), by_fours=by_fours)[0] >= least
+        minimum = 64 + 38 + columns.inner_error + (1 if by_fours else 100)
+        assert terms_of(columns, np.array([6400.0]), by_fours=by_fours)[0] >= minimum
 
 
 def test_the_interval_of_exposure_allows_for_both_too() -> None:

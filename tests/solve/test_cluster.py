@@ -71,7 +71,7 @@ def elsewhere() -> Iterator[WorkerCluster]:
 
 @pytest.fixture(scope="module")
 def chain() -> coinhaze.AbsorbingChain:
-    return absorbing_chain(transaction_graph(simulate_week("bitcoin-week", size=0.001)))
+    return absorbing_chain(transaction_graph(simulate_week("bitcoin-week", size=0.0003)))
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_tiles_lists_and_draws_are_those_of_threads(
 
 
 def test_accounts_with_cycles_are_those_of_threads(two: WorkerCluster) -> None:
-    ledger = simulate_week("dai-week", size=0.005)
+    ledger = simulate_week("dai-week", size=0.002)
     for settings in ({}, {"accuracy": 0.1, "over": "mean"}, {"accuracy": "preview", "seed": 3}):
         given: Any = settings
         same(
@@ -109,7 +109,7 @@ def test_accounts_with_cycles_are_those_of_threads(two: WorkerCluster) -> None:
 SOLVES: dict[str, Callable[..., coinhaze.Scores]] = {
     "tiles": coinhaze.eliminate,
     "lists": partial(coinhaze.sweep, width=0.1, over="mean"),
-    "draws": partial(sketch, draws=64 * 60, seed=5),
+    "draws": partial(sketch, draws=64 * 16, seed=5),
 }
 
 
@@ -126,7 +126,7 @@ def test_a_killed_worker_changes_nothing(
 ) -> None:
     rows = np.flatnonzero(chain.graph.sinks)
     two.restart()
-    two._client.wait_for_workers(2, timeout=120)
+    two._client.wait_for_workers(2, timeout=600)
     victim = two._processes[0]
 
     def kill_midway(share: float) -> None:
@@ -303,11 +303,11 @@ def test_a_work_that_is_lost_with_its_holder_is_sent_again() -> None:
 
 def test_a_scheduler_without_workers_or_none_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "STARTING", 0.2)
-    monkeypatch.setattr(cluster, "CONNECTING", 0.5)
     with scheduler(0) as made:
         address = made.scheduler_address
         with pytest.raises(SourceUnreachable, match="has no worker: start some, such as dask work"):
             WorkerCluster(address)
+    monkeypatch.setattr(cluster, "CONNECTING", 0.5)
     with pytest.raises(SourceUnreachable, match=r"no scheduler of dask answers there \("):
         WorkerCluster(address)
 

@@ -15,7 +15,7 @@ from coinhaze.errors import AccuracyError
 from coinhaze.measures.intervals import slack_from_total
 from coinhaze.solve.exact import core
 from coinhaze.solve.exact.core import multiplied_back
-from coinhaze.solve.exact.core_kernels import heavy_components, invert
+from coinhaze.solve.exact.core_kernels import heavy_components, invert, multiply, multiply_vector
 from coinhaze.solve.exact.engines import score_exactly
 from coinhaze.solve.exact.factor import factorise
 from coinhaze.solve.exact.rounding import Rounding
@@ -68,7 +68,7 @@ def test_sweeps_give_the_scores_that_elimination_gives(
 
 def test_intervals_over_sweeps_rest_on_walks_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps round anew each time they pass a state: no bound holds for each probability."""
-    chain = absorbing_chain(transaction_graph(random_transfers(300, 3000, 7)))
+    chain = absorbing_chain(transaction_graph(random_transfers(150, 1500, 7)))
     rows = np.flatnonzero(chain.graph.sinks)
     eliminated = score_exactly(chain, rows)
     assert np.all(np.isfinite(Rounding.of_factor(Query.of(chain, rows), by_fours=True).each))
@@ -171,6 +171,24 @@ def test_an_inverse_multiplied_back_bounds_where_walks_end() -> None:
             assert float(sum(off)) * 0.25 <= promised[i]
         # A walk visits about 1 200 states, each with some 160 roundings.
         assert np.all(promised < 1e-10 + 1e5 * noise)
+
+
+def test_products_are_those_of_fractions_to_their_roundings() -> None:
+    chance = np.random.default_rng(6)
+    for n, depth, width, block in ((1, 1, 1, 1), (3, 5, 2, 4), (7, 130, 9, 128), (5, 16, 4, 3)):
+        left, right = chance.random((n, depth)), chance.random((depth, width))
+        left[chance.random((n, depth)) < 0.3] = 0.0
+        for found, times in (
+            (multiply(left, right, block), right),
+            (multiply_vector(left, right[:, 0])[:, None], right[:, :1]),
+        ):
+            for i, j in np.ndindex(*found.shape):
+                terms = [
+                    Fraction(float(a)) * Fraction(float(b))
+                    for a, b in zip(left[i], times[:, j], strict=True)
+                ]
+                true = sum(terms, Fraction(0))
+                assert abs(Fraction(float(found[i, j])) - true) <= true * (depth + 2) / 2**53
 
 
 def exact_inverse(moves: Floats, out: Floats) -> Any:

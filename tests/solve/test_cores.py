@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +13,35 @@ import pyarrow.parquet as pq
 import pytest
 
 import coinhaze
-from coinhaze import Scores, absorbing_chain, transaction_graph
+from coinhaze import AbsorbingChain, Scores, absorbing_chain, transaction_graph
+from coinhaze.amounts import Ints
+from coinhaze.errors import ResourceError
 from coinhaze.graph.build import building_bytes
 from coinhaze.ledger import write_folder
 from coinhaze.report import files
 from coinhaze.report.files import write_scores
 from coinhaze.simulate import simulate_hubs, simulate_town, simulate_week
+from coinhaze.solve import certify
 from coinhaze.solve.planner import thresholds
+from coinhaze.solve.pool import limits
 from coinhaze.solve.pool.limits import Budget
+from coinhaze.solve.structure import reduce, reduce_kernels
+from coinhaze.solve.structure.reduce import reduce_chain
 from coinhaze.solve.structure.structure import Structure
 from coinhaze.solve.truncated import lists
 from coinhaze.solve.truncated.lists import list_sums
+from coinhaze.solve.truncated.topological_kernels import add_rows
 from coinhaze.solve.truncated.truncate import Truncation
 from coinhaze.working_folder import python_command, python_environment
 
-WEEK = absorbing_chain(transaction_graph(simulate_week("bitcoin-week", size=0.01)))
-ROWS = np.flatnonzero(WEEK.graph.sinks)
+
+@cache
+def week() -> AbsorbingChain:
+    return absorbing_chain(transaction_graph(simulate_week("bitcoin-week", size=0.01)))
+
+
+def rows() -> Ints:
+    return np.flatnonzero(week().graph.sinks)
 
 
 def told(scores: Scores) -> bytes:
@@ -35,7 +49,7 @@ def told(scores: Scores) -> bytes:
 
 
 def attempt(budget: Budget) -> Scores:
-    question = Truncation.of(Structure(WEEK).lump(ROWS, np.zeros(0)), over="mean")
+    question = Truncation.of(Structure(week()).lump(rows(), np.zeros(0)), over="mean")
     return question.attempt(1e-3, budget=budget).scores
 
 
@@ -61,6 +75,63 @@ def test_a_certified_sweep_is_the_same_for_any_threads_and_memory(
     assert at_once[-1] < 7
 
 
+def test_what_threads_share_out_is_what_one_does_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = coinhaze.score(week(), accuracy=0.1, over="mean", threads=1)
+    whole = reduce_chain(week(), rows(), budget=Budget(threads=1))
+    monkeypatch.setattr(reduce, "MIN_ROWS", 500)
+    monkeypatch.setattr(certify, "PART", 1000)
+    monkeypatch.setattr(lists, "MIN_ADDED", 100)
+    adders: list[int] = []
+
+    def counted(rows: Any, *given: Any) -> None:
+        adders.append(len(rows))
+        add_rows(rows, *given)
+
+    monkeypatch.setattr(lists, "add_rows", counted)
+    for threads in (1, 3, 5):
+        shared = reduce_chain(week(), rows(), budget=Budget(threads=threads))
+        assert len(shared) > 5 * 500
+        for name in ("state", "extra_steps", "indptr", "indices", "data", "entry_error", "cost"):
+            assert getattr(shared, name).tobytes() == getattr(whole, name).tobytes()
+        adders.clear()
+        found = coinhaze.score(week(), accuracy=0.1, over="mean", threads=threads)
+        assert told(found) == told(alone)
+        for name in ("steps", "mass", "top", "top_probability"):
+            assert getattr(found, name).tobytes() == getattr(alone, name).tobytes()
+        assert found.method == alone.method
+        assert (len(adders) > 32) == (threads > 1)  # each block is added by several
+    assert alone.method.startswith("sweep (dropping")
+
+
+def test_a_row_adds_up_moves_to_one_state_however_long_it_is() -> None:
+    """Short rows are looked through, long ones note where each state stands: the same sums."""
+    rng = np.random.default_rng(5)
+    states = 4 * reduce_kernels.SHORT_ROW
+    lengths = rng.integers(1, 3 * reduce_kernels.SHORT_ROW, 60)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indices = rng.integers(0, 60, indptr[-1])
+    data, error = rng.random(indptr[-1]), rng.integers(1, 9, indptr[-1]).astype(float)
+    number, extra = rng.integers(0, states, 60), rng.integers(0, 3, 60).astype(float)
+    some = np.sort(rng.choice(60, 40, replace=False))
+    start, to, value, worst, cost = reduce_kernels.add_moves(
+        indptr, indices, data, error, some, number, extra, states
+    )
+    for row, node in enumerate(some.tolist()):
+        sums: dict[int, tuple[float, float]] = {}
+        steps = 1.0
+        for e in range(indptr[node], indptr[node + 1]):
+            state = int(number[indices[e]])
+            steps += data[e] * extra[indices[e]]
+            if state in sums:
+                sums[state] = (sums[state][0] + data[e], max(sums[state][1], error[e]) + 1.0)
+            else:
+                sums[state] = (data[e], error[e])
+        part = slice(start[row], start[row + 1])
+        assert to[part].tolist() == list(sums)
+        assert list(zip(value[part], worst[part], strict=True)) == list(sums.values())
+        assert cost[row] == steps
+
+
 def test_exact_lists_are_the_same_for_any_memory() -> None:
     chain = absorbing_chain(transaction_graph(simulate_town(transactions=400)))
     lumped = Structure(chain).lump(np.flatnonzero(chain.graph.sinks), np.zeros(0))
@@ -82,7 +153,7 @@ def test_exact_lists_are_the_same_for_any_memory() -> None:
 
 
 @pytest.mark.parametrize("time", ["temporal", "stationary"])
-def test_sources_are_counted_where_that_is_quick_or_asked_for(
+def test_sources_are_counted_where_that_is_quick_or_requested(
     time: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = simulate_hubs(people=300, seed=1, transfers=2)
@@ -108,7 +179,7 @@ def test_sources_are_counted_where_that_is_quick_or_asked_for(
 
 def test_a_preview_counts_no_sources() -> None:
     with pytest.raises(coinhaze.errors.UsageError, match="no count of sources"):
-        coinhaze.score(WEEK, accuracy="preview", count_sources=True)
+        coinhaze.score(week(), accuracy="preview", count_sources=True)
 
 
 def test_scores_are_written_the_same_in_pieces(
@@ -153,7 +224,10 @@ def peak_of(*given: str) -> tuple[int, int, str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a process tells its peak on Linux only")
-def test_memory_bounds_the_whole_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "close", [(620 << 20,), pytest.param((580 << 20, 660 << 20), marks=pytest.mark.long)]
+)
+def test_memory_bounds_the_whole_process(tmp_path: Path, close: tuple[int, ...]) -> None:
     ledger = simulate_week("bitcoin-week", size=0.1)
     week = write_folder(ledger, tmp_path / "week")
     asked = ("score", str(week), "--accuracy", "0.1", "--over", "mean", "--threads", "2")
@@ -161,15 +235,39 @@ def test_memory_bounds_the_whole_process(tmp_path: Path) -> None:
     code, peak, said = peak_of(*asked, *where)
     assert code == 0, said
     free = (tmp_path / "out.csv").read_bytes()
-    limit = 620 << 20
+    limit = 700 << 20
     code, peak, said = peak_of(*asked, *where, "--memory", str(limit))
     assert code == 0, said
     assert peak <= limit
     assert (tmp_path / "out.csv").read_bytes() == free
-    # Reading and building are refused before they begin, in one line that says what they take.
+    # What would pass the limit is refused before it begins, in one line that says what it takes.
     for limit, what in ((300 << 20, "the ledger"), (540 << 20, "building the graph")):
         code, peak, said = peak_of(*asked, *where, "--memory", str(limit))
         assert code == 6
         assert f"{what} would take" in said
         assert peak <= limit
+    # What reading leaves behind differs between machines: where the limit is close, it is either
+    # enough for the same bytes or refused, but it is never passed.
+    for limit in close:
+        (tmp_path / "out.csv").unlink(missing_ok=True)
+        code, peak, said = peak_of(*asked, *where, "--memory", str(limit))
+        assert peak <= limit
+        if code == 0:
+            assert (tmp_path / "out.csv").read_bytes() == free
+        else:
+            assert code == 6
+            assert "would take" in said
     assert building_bytes(ledger) > 150 << 20
+
+
+def test_reducing_is_refused_before_it_passes_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = absorbing_chain(transaction_graph(simulate_week("dai-week", size=0.01)))
+    size = thresholds.LUMPING_BYTES * (len(chain) + chain.Q.nnz)
+    monkeypatch.setattr(limits, "memory_now", lambda: 1000)
+    rows, orders = np.flatnonzero(chain.graph.sinks), np.zeros(0)
+    enough = 1000 + size
+    while enough - (enough >> limits.SPARED) < 1000 + size:
+        enough += 1
+    assert Structure(chain).lump(rows, orders, budget=Budget(memory=enough)).columns
+    with pytest.raises(ResourceError, match="reducing the chain would take"):
+        Structure(chain).lump(rows, orders, budget=Budget(memory=enough - 1))

@@ -55,7 +55,7 @@ def test_intervals_hold_the_truth_at_every_level(name: str, over: Over) -> None:
 
 
 @pytest.mark.parametrize("name", ["random", "lingering", "bitcoin"])
-def test_the_asked_width_is_reached(name: str) -> None:
+def test_the_requested_width_is_reached(name: str) -> None:
     chain = CHAINS[name]()
     every = coinhaze.score(chain, accuracy=0.05)
     assert every.width <= 0.05

@@ -72,7 +72,7 @@ def test_the_largest_probability_is_that_of_an_origin_inside_a_history() -> None
     assert scores.min_entropy.tolist() == [1.0]
 
 
-def test_bits_without_histories_are_told_only_of_whole_rows() -> None:
+def test_bits_without_histories_are_reported_only_of_whole_rows() -> None:
     sums = Sums.zeros(2, 0)
     sums.entropy[:] = 1.5
     sums.missing[1] = 1e-6

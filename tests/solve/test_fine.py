@@ -193,7 +193,7 @@ def test_a_plan_tells_the_widest_interval_before_the_solve() -> None:
     assert told.lines()[-1] == f"width     at most {told.width:.1e} bits"
 
 
-def test_an_accuracy_out_of_reach_is_told_before_the_solve(
+def test_an_accuracy_out_of_reach_is_reported_before_the_solve(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 5), ("b", "c", 3)])
@@ -286,6 +286,6 @@ def test_walks_bound_entropy() -> None:
         sign = rng.choice([-1.0, 1.0], n)[ends]
         after: Any = np.bincount(ends, chance * (1 + sign * error), minlength=n)
         change = abs(surprise(after).sum() - surprise(before).sum())
-        expected, most = np.array([chance @ error]), np.array([error.max()])
-        assert change <= slack_from_walks(expected, most, np.array([n]))[0] + 1e-15
+        expected, maximum = np.array([chance @ error]), np.array([error.max()])
+        assert change <= slack_from_walks(expected, maximum, np.array([n]))[0] + 1e-15
     assert slack_from_walks(np.array([0.5]), np.array([0.5]), np.array([8.0]))[0] == 3.0

@@ -36,9 +36,17 @@ TILES = ("entropy", "mass", "prior", "top", "top_column", "elsewhere")
 class TwinDevice:
     """What `DeviceTiles` does, by the twin of its kernels."""
 
-    def __init__(self, schedule: Schedule, law: device.Law, *, most: int, weigh: bool) -> None:
+    def __init__(
+        self,
+        schedule: Schedule,
+        law: device.Law,
+        *,
+        maximum: int,
+        weigh: bool,
+        threads: int | None = None,
+    ) -> None:
         self.schedule, self.law = schedule, law
-        self.at_once = min(most, self.limit)
+        self.at_once = min(maximum, self.limit)
         self.total = np.zeros((6, schedule.rows))
         self.total[4] = -1
 
@@ -206,12 +214,34 @@ def test_how_many_tiles_run_at_once_changes_no_bit(
 ) -> None:
     lumped = Structure(chain).lump(np.flatnonzero(chain.graph.sinks), np.zeros(0))
     given: Any = (lumped.query, lumped.columns, np.zeros(0))
+    monkeypatch.setattr(backend, "MIN_TILES", 3)  # so that there are several parts
     found = []
     for limit in (1, 2, 7, 1000):
         monkeypatch.setattr(TwinDevice, "limit", limit)
         sums, weights = stream_sums(*given, budget=Budget(backend="twin"), progress=lambda _: None)
         found.append([getattr(sums, name).tobytes() for name in TILES] + [weights.tobytes()])
     assert all(other == found[0] for other in found)
+
+
+@pytest.mark.parametrize(
+    ("tiles", "fit", "level", "threads", "at_once"),
+    [
+        (1205, 3000, 30.0, 256, 1205),  # all fit: one launch, and levels have few operations
+        (640, 3000, 9000.0, 512, 640),  # ... or many
+        (400, 3000, 30.0, 512, 400),  # too few tiles for smaller groups of threads
+        (11738, 311, 30.0, 512, 264),  # too little memory for them; no tile runs alone at the end
+        (11738, 1500, 30.0, 256, 1056),
+        (11738, 700, 9000.0, 512, 528),
+        (11738, 100, 30.0, 512, 100),
+        (3, 0, 30.0, 512, 0),
+    ],
+)
+def test_how_many_tiles_and_threads_are_launched(
+    tiles: int, fit: int, level: float, threads: int, at_once: int
+) -> None:
+    assert device.Launch.of(tiles, fit, 132, level) == (threads, at_once)
+    for given in (256, 512):
+        assert device.Launch.of(tiles, fit, 132, level, given).threads == given
 
 
 @pytest.mark.parametrize("settings", [{}, {"listed": ["a0", "a3"]}])

@@ -20,13 +20,13 @@ from solve.economies import random_transfers
 Layer = dict[int, float]
 
 
-def slow_hops(chain: AbsorbingChain, start: int, most: int) -> list[tuple[Layer, Layer]]:
+def slow_hops(chain: AbsorbingChain, start: int, maximum: int) -> list[tuple[Layer, Layer]]:
     """Give shares and what ended by party, hop by hop: one step of one node at a time."""
     party, snapshot = chain.graph.names.party, chain.graph.names.snapshot
     q = chain.Q.toarray()
     arrived: Layer = {start: 1.0}
     found = []
-    for _ in range(most + 1):
+    for _ in range(maximum + 1):
         share: Layer = {}
         for node, mass in arrived.items():
             share[int(party[node])] = share.get(int(party[node]), 0.0) + mass
@@ -47,9 +47,9 @@ def slow_hops(chain: AbsorbingChain, start: int, most: int) -> list[tuple[Layer,
     return found
 
 
-def check(chain: AbsorbingChain, start: int, most: int) -> None:
-    hops = hops_of(chain, start, limit=most)
-    slow = slow_hops(chain, start, most)
+def check(chain: AbsorbingChain, start: int, maximum: int) -> None:
+    hops = hops_of(chain, start, limit=maximum)
+    slow = slow_hops(chain, start, maximum)
     assert len(hops) == len(slow)
     for hop, (share, ended) in zip(hops.hops, slow, strict=True):
         assert hop.parties.tolist() == sorted(share)

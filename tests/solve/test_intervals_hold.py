@@ -93,7 +93,7 @@ def test_absorption_beyond_the_end_of_floats_is_refused(n: int) -> None:
         coinhaze.score(escape(n), nodes=["z"])
 
 
-def test_the_series_keeps_what_was_asked_or_says_what_it_reached() -> None:
+def test_the_series_keeps_what_was_requested_or_says_what_it_reached() -> None:
     names = [f"v{k}" for k in range(110)]
     there = [(a, b, 2) for a, b in itertools.pairwise(names)]
     back = [(b, a, 1) for a, b in itertools.pairwise(names)]

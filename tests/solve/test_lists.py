@@ -35,9 +35,9 @@ def plain(query: Query, orders: Any = ()) -> Columns:
     return columns_of(query, np.array(orders, dtype=float))
 
 
-def bounds(query: Query, least: float, width: float = np.inf) -> Scores:
+def bounds(query: Query, minimum: float, width: float = np.inf) -> Scores:
     columns = plain(query)
-    sums, _ = list_sums(query, columns, np.zeros(0), least=least, **QUIET)
+    sums, _ = list_sums(query, columns, np.zeros(0), minimum=minimum, **QUIET)
     counts = sources_of(query)
     return certified(query, columns, sums, counts, method="", width=width, renyi=(), weights=None)
 
@@ -78,12 +78,12 @@ def test_blocks_and_threads_change_no_bit_beyond_rounding() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("least", [0.3, 0.05, 1e-2, 1e-3, 1e-5])
-def test_what_is_dropped_is_bounded_from_both_sides(seed: int, least: float) -> None:
+@pytest.mark.parametrize("minimum", [0.3, 0.05, 1e-2, 1e-3, 1e-5])
+def test_what_is_dropped_is_bounded_from_both_sides(seed: int, minimum: float) -> None:
     chain = temporal(seed)
     query = asked_of(chain)
     exact = coinhaze.score(chain)
-    sums, _ = list_sums(query, plain(query), np.zeros(0), least=least, **QUIET)
+    sums, _ = list_sums(query, plain(query), np.zeros(0), minimum=minimum, **QUIET)
     counts = sources_of(query)
     got = certified(
         query, plain(query), sums, counts, method="", width=np.inf, renyi=(), weights=None
@@ -91,7 +91,7 @@ def test_what_is_dropped_is_bounded_from_both_sides(seed: int, least: float) -> 
     assert np.all(got.bits_low <= exact.bits_high)
     assert np.all(got.bits_high >= exact.bits_low)
     assert np.all(got.mass <= 1 + 1e-12)
-    if least >= 0.05:
+    if minimum >= 0.05:
         assert (1 - got.mass).max() > 0.01
 
 
@@ -99,9 +99,9 @@ def test_bounds_hold_with_a_history_too() -> None:
     values = list(range(1, 50))
     chain = absorbing_chain(transaction_graph(coins("pools")), history={"sapling": values})
     exact = coinhaze.score(chain)
-    for least in (0.5, 0.25, 0.1):
+    for minimum in (0.5, 0.25, 0.1):
         query = asked_of(chain)
-        sums, _ = list_sums(query, plain(query), np.zeros(0), least=least, **QUIET)
+        sums, _ = list_sums(query, plain(query), np.zeros(0), minimum=minimum, **QUIET)
         counts = sources_of(query)
         got = certified(
             query, plain(query), sums, counts, method="", width=np.inf, renyi=(), weights=None
@@ -110,7 +110,7 @@ def test_bounds_hold_with_a_history_too() -> None:
         assert np.all(got.bits_high >= exact.bits_low)
 
 
-def test_an_asked_width_is_kept_by_every_row() -> None:
+def test_an_requested_width_is_retained_by_every_row() -> None:
     ledger = simulate_hubs(people=3000, seed=1, transfers=4)
     chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger, time="temporal"))
     exact = coinhaze.score(chain)
@@ -139,7 +139,7 @@ def test_a_worker_sweeps_a_block_again_as_it_did_in_a_room_of_its_own() -> None:
     query = asked_of(temporal(1))
     columns = plain(query)
     blocks = np.arange(len(columns), dtype=np.int16) % 3
-    settings: dict[str, Any] = {"least": np.full(len(query.moves), 0.02), "draws": 16}
+    settings: dict[str, Any] = {"minimum": np.full(len(query.moves), 0.02), "draws": 16}
     work = ListWork.of(
         query, columns, births=births_of(columns), block_of=blocks, blocks=3, **settings
     )
@@ -180,7 +180,7 @@ def test_too_wide_an_interval_is_refused() -> None:
 
 @pytest.mark.parametrize("time", ["stationary", "temporal"])
 @pytest.mark.parametrize("seed", range(4))
-def test_folding_columns_changes_no_answer(time: Any, seed: int) -> None:
+def test_lumping_columns_changes_no_answer(time: Any, seed: int) -> None:
     ledger = simulate_hubs(people=400, seed=seed, transfers=1.6)
     query = asked_of(absorbing_chain(transaction_graph(ledger, time=time)))
     orders = np.array([0.5, 2.0])

@@ -104,12 +104,12 @@ def test_a_past_that_is_cut_says_how_much_it_misses_and_overstates_nothing() -> 
         whole, part = past_of(chain, node), _traced(chain, node)
         cut += not part.whole
         outcomes, share = whole.outcomes()
-        found, least = part.outcomes()
+        found, minimum = part.outcomes()
         true = dict(zip(outcomes.tolist(), share.tolist(), strict=True))
         assert all(
-            p <= true[o] + 1e-12 for o, p in zip(found.tolist(), least.tolist(), strict=True)
+            p <= true[o] + 1e-12 for o, p in zip(found.tolist(), minimum.tolist(), strict=True)
         )
-        assert least.sum() + part.missing == pytest.approx(1.0, abs=1e-9)
+        assert minimum.sum() + part.missing == pytest.approx(1.0, abs=1e-9)
     assert cut > 10
 
 

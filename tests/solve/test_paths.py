@@ -28,7 +28,7 @@ def all_paths(chain: AbsorbingChain, start: int) -> list[tuple[float, tuple[int,
     return sorted(found, key=lambda pair: -pair[0])
 
 
-@given(strategies.transfers(zero=False, dropped=False, most=9), st.booleans(), st.data())
+@given(strategies.transfers(zero=False, dropped=False, maximum=9), st.booleans(), st.data())
 @settings(max_examples=80, deadline=None)
 def test_the_largest_come_first_and_none_is_passed_over(
     rows: list[tuple[str, str, int]], listing: bool, data: st.DataObject
@@ -37,10 +37,10 @@ def test_the_largest_come_first_and_none_is_passed_over(
     name = data.draw(st.sampled_from(sorted({r[0] for r in rows if r[0] != r[1]})))
     chain = coinhaze.absorbing_chain(graph, listed=[name] if listing else None)
     start = data.draw(st.sampled_from(np.flatnonzero(graph.sinks).tolist()))
-    most = data.draw(st.integers(1, 6))
+    maximum = data.draw(st.integers(1, 6))
     expected = all_paths(chain, start)
-    found = largest_paths(coinhaze.origins(chain, start), limit=most)
-    assert [p.share for p in found] == pytest.approx([s for s, _ in expected[:most]], rel=1e-9)
+    found = largest_paths(coinhaze.origins(chain, start), limit=maximum)
+    assert [p.share for p in found] == pytest.approx([s for s, _ in expected[:maximum]], rel=1e-9)
     assert len({p.nodes for p in found}) == len(found)
     shares = {nodes: share for share, nodes in expected}
     for path in found:
@@ -66,6 +66,6 @@ def test_a_path_carries_what_began_at_its_source_not_what_passed_it() -> None:
     assert [(p.nodes[0], p.share) for p in paths] == [(1, 0.75), (0, 0.25)]
 
 
-def test_parcels_have_no_paths() -> None:
+def test_lots_have_no_paths() -> None:
     ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 1)])
     assert largest_paths(coinhaze.origins(ledger, "b", policy="fifo")) == []

@@ -13,11 +13,13 @@ from coinhaze import absorbing_chain, transaction_graph
 from coinhaze.errors import UsageError
 from coinhaze.ledger.text import text_hashes
 from coinhaze.simulate import simulate_hubs, simulate_week
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import Budget
 from coinhaze.solve.query import Query
 from coinhaze.solve.sketch.kernels import fill_draws
 from coinhaze.solve.sketch.sketch import SPREAD, sketch
 from coinhaze.solve.structure.lump import lump
+from coinhaze.solve.structure.structure import Structure
 from solve.economies import random_transfers
 from vectors import coins
 
@@ -89,18 +91,22 @@ def test_propagated_draws_are_b_times_draws() -> None:
     expected = -np.log(np.exp(b @ x).mean(axis=1)) - 1.5 / 64
     plain = lump(Query.of(chain, rows), np.zeros(0), merge=False)
     got = sketch(chain, rows, draws=64, seed=9, lumped=plain)
-    most = math.log2(len(chain.outcomes))
+    maximum = math.log2(len(chain.outcomes))
     # Tiles of draws are kept in single precision, far below the standard error.
-    np.testing.assert_allclose(got.bits, np.clip(expected / math.log(2), 0, most), atol=1e-5)
+    np.testing.assert_allclose(got.bits, np.clip(expected / math.log(2), 0, maximum), atol=1e-5)
 
 
 def test_errors_follow_two_and_a_half_over_the_root_of_k() -> None:
-    chain = absorbing_chain(transaction_graph(simulate_hubs(people=1000, seed=2, transfers=4)))
+    chain = absorbing_chain(transaction_graph(simulate_hubs(people=300, seed=2, transfers=4)))
     exact = coinhaze.score(chain)
     rows = np.array([exact.nodes[exact.order()[len(exact) // 4]]])
     truth = coinhaze.score(chain, nodes=chain.graph.names.of(rows).to_pylist()).bits[0]
+    lumped = Structure(chain).lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
     for draws in (64, 256):
-        errors = [sketch(chain, rows, draws=draws, seed=s).bits[0] - truth for s in range(300)]
+        errors = [
+            sketch(chain, rows, draws=draws, seed=s, lumped=lumped).bits[0] - truth
+            for s in range(300)
+        ]
         spread = SPREAD / math.sqrt(draws)
         assert np.std(errors) == pytest.approx(spread, rel=0.25)
         assert abs(np.mean(errors)) < 4 * spread / math.sqrt(300) + 0.1 * spread
@@ -152,7 +158,7 @@ def test_a_preview_of_a_list_and_odd_numbers_of_draws_are_refused() -> None:
         coinhaze.score(random_transfers(10, 30, 1), listed=["a1"], accuracy="preview")
 
 
-def test_more_draws_are_taken_until_the_mean_is_known_as_well_as_asked() -> None:
+def test_more_draws_are_taken_until_the_mean_is_known_as_well_as_requested() -> None:
     chain = absorbing_chain(transaction_graph(simulate_week("dai-week", size=0.02)))
     rows = np.flatnonzero(chain.graph.sinks)
     found = sketch(chain, rows, mean_error=0.04)

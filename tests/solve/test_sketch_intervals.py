@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
+from coinhaze import AbsorbingChain, Scores, absorbing_chain, transaction_graph
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.ledger import Ledger
 from coinhaze.measures.confidence import Drawn, mean_ends, rounding_slack, row_ends
@@ -45,10 +47,10 @@ def outside(found: coinhaze.Scores, exact: coinhaze.Scores) -> Bools:
 
 
 @pytest.mark.parametrize(
-    ("size", "seeds", "least"),
+    ("size", "seeds", "minimum"),
     [(0.001, 40, 300), pytest.param(0.1, 40, 50_000, marks=LONG)],
 )
-def test_rows_are_missed_at_most_as_often_as_stated(size: float, seeds: int, least: int) -> None:
+def test_rows_are_missed_at_most_as_often_as_stated(size: float, seeds: int, minimum: int) -> None:
     chain = chain_of(simulate_week("bitcoin-week", size=size))
     exact = coinhaze.score(chain)
     lumped = lump(Query.of(chain, exact.nodes), np.zeros(0))
@@ -62,10 +64,10 @@ def test_rows_are_missed_at_most_as_often_as_stated(size: float, seeds: int, lea
     for seed in range(seeds):
         told = draws_of(lumped, 256, seed)
         drawn = ~told.alone
-        assert drawn.sum() >= least
+        assert drawn.sum() >= minimum
         for miss in rates:
-            least_bits, most_bits = told.rows(row_ends(256, miss))
-            missed = (least_bits > high) | (most_bits < low)
+            min_bits, max_bits = told.rows(row_ends(256, miss))
+            missed = (min_bits > high) | (max_bits < low)
             assert not missed[told.alone].any()
             rates[miss] += float(missed[drawn].mean()) / seeds
         weights = np.bincount(lumped.query.row_of).astype(np.float64)
@@ -89,13 +91,72 @@ def draws_of(lumped: LumpedChain, draws: int, seed: int) -> Drawn:
 def test_means_over_rows_that_share_draws_are_missed_at_most_as_often_as_stated() -> None:
     chain = chain_of(simulate_hubs(people=300, seed=2, transfers=4))
     exact = coinhaze.score(chain)
-    truth = exact.summary().bits_mean
+    truth = exact.summary()
     lumped = lump(Query.of(chain, exact.nodes), np.zeros(0))
-    missed = 0
+    missed = missed_by_value = 0
     for seed in range(200):
         found = sketch(chain, exact.nodes, draws=64, seed=seed, miss=0.05, lumped=lumped).summary()
-        missed += not found.bits_mean_low <= truth <= found.bits_mean_high
+        missed += not found.bits_mean_low <= truth.bits_mean <= found.bits_mean_high
+        missed_by_value += (
+            not found.bits_weighted_mean_low
+            <= truth.bits_weighted_mean
+            <= found.bits_weighted_mean_high
+        )
     assert missed / 200 <= 0.05
+    assert missed_by_value / 200 <= 0.05
+
+
+def by_value_of_small_ledgers() -> Iterator[tuple[Scores, Scores]]:
+    """Draw small ledgers, many times each: rows that differ much in what they hold."""
+    for ledger in range(10):
+        chain = chain_of(random_transfers(30, 120, ledger))
+        exact = coinhaze.score(chain)
+        for seed in range(60):
+            yield exact, sketch(chain, exact.nodes, draws=64, seed=seed, miss=0.05)
+
+
+def test_means_by_value_are_missed_at_most_as_often_as_stated() -> None:
+    missed = total = 0
+    for exact, found in by_value_of_small_ledgers():
+        total += 1
+        told = found.summary()
+        closing = exact.chain.graph.closing
+        assert closing is not None
+        value = closing.take(exact.nodes).ints()
+        whole = sum(value)
+        truth = sum(v * bits for v, bits in zip(value, exact.bits.tolist(), strict=True)) / whole
+        missed += not told.bits_weighted_mean_low <= truth <= told.bits_weighted_mean_high
+        assert (
+            told.bits_weighted_mean_low <= told.bits_weighted_mean <= told.bits_weighted_mean_high
+        )
+        # Rows that are known add nothing to the width; rounding adds less than 0.02.
+        ends = mean_ends(64, 0.05)
+        drawn = sum(v for v, miss in zip(value, found.miss.tolist(), strict=True) if miss) / whole
+        width = told.bits_weighted_mean_high - told.bits_weighted_mean_low
+        assert width <= ends.bits * drawn + 0.02
+    print(f"{missed} of {total} means by value missed at 0.05")
+    assert missed / total <= 0.05
+
+
+def test_means_by_value_leave_burnt_money_and_unknown_values_out() -> None:
+    burnt = coinhaze.AccountLedger.from_transfers(
+        [
+            ("a", "m", 1),
+            ("b", "m", 1),
+            ("a", "m2", 1),
+            ("c", "m2", 2),
+            ("m", "x", 2),
+            ("m2", "0x0000000000000000000000000000000000000000", 3),
+        ]
+    )
+    found = coinhaze.score(burnt, accuracy="preview", seed=1)
+    told = found.summary()
+    assert told.bits_weighted_mean_low <= told.bits_weighted_mean <= told.bits_weighted_mean_high
+    without = replace(found.chain.graph, closing=None)
+    chain = absorbing_chain(without)
+    unknown = sketch(chain, found.nodes, seed=1).summary()
+    assert math.isnan(unknown.bits_weighted_mean_low)
+    assert unknown.bits_mean_low == told.bits_mean_low
 
 
 def test_rows_with_one_column_are_known_and_miss_never() -> None:
@@ -295,7 +356,7 @@ def test_a_width_is_drawn_only_where_that_is_less_work_and_a_chance_to_miss_is_g
 
 
 @pytest.mark.parametrize("over", ["worst", "mean"])
-def test_a_drawn_width_is_as_narrow_as_asked_and_holds(
+def test_a_drawn_width_is_as_narrow_as_requested_and_holds(
     over: coinhaze.options.Over, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(thresholds, "DRAW_NS", (0.0, 0.0, 0.0))
@@ -311,7 +372,7 @@ def test_a_drawn_width_is_as_narrow_as_asked_and_holds(
     assert not coinhaze.score(ledger, accuracy=1e-5, miss=1e-6).method.startswith("sketch")
 
 
-def test_a_seed_that_nobody_gave_is_random_and_told_afterwards() -> None:
+def test_a_seed_that_nobody_gave_is_random_and_reported_afterwards() -> None:
     ledger = random_transfers(60, 300, 1)
     one, two = (coinhaze.score(ledger, accuracy="preview") for _ in range(2))
     assert one.method != two.method
@@ -345,6 +406,7 @@ def test_proven_scores_never_miss() -> None:
     told = exact.summary()
     assert (told.miss, told.mean_miss) == (0.0, 0.0)
     assert told.bits_mean_low <= told.bits_mean <= told.bits_mean_high
+    assert told.bits_weighted_mean_low <= told.bits_weighted_mean <= told.bits_weighted_mean_high
     assert "proven intervals within" in told.line()
     assert exact["t"].miss == 0.0
 
@@ -353,6 +415,7 @@ def test_some_rows_of_drawn_scores_have_no_interval_of_their_mean() -> None:
     found = coinhaze.score(random_transfers(60, 300, 1), accuracy="preview", seed=1)
     some = found.take(np.arange(3))
     assert math.isnan(some.summary().bits_mean_low)
+    assert math.isnan(some.summary().bits_weighted_mean_low)
     assert some.miss.tolist() == found.miss[:3].tolist()
 
 

@@ -109,7 +109,7 @@ def test_a_series_that_cannot_end_says_what_it_reached() -> None:
     chain = absorbing_chain(transaction_graph(coinhaze.AccountLedger.from_transfers(loop)))
     rows = np.flatnonzero(chain.graph.sinks)
     with pytest.raises(AccuracyError, match="after 50 steps the worst row still misses"):
-        coinhaze.series(chain, rows, rule="mass", most_steps=50)
+        coinhaze.series(chain, rows, rule="mass", max_steps=50)
     assert coinhaze.eliminate(chain, rows).width <= 1e-9
 
 
@@ -120,7 +120,7 @@ def test_an_accuracy_that_rounding_forbids_is_refused() -> None:
         coinhaze.eliminate(chain, rows, width=1e-16)
 
 
-def test_a_sweep_asked_for_by_name_refuses_cycles() -> None:
+def test_a_sweep_requested_by_name_refuses_cycles() -> None:
     chain = absorbing_chain(transaction_graph(accounts("graph_cycle")))
     with pytest.raises(UsageError, match="cycles"):
         coinhaze.score(chain, method="sweep")
@@ -134,7 +134,7 @@ def test_a_closed_loop_is_null_and_what_it_does_not_feed_is_not() -> None:
     assert all(r["top_source"] is None and r["sources"] is None for r in scores[:2])
 
 
-def test_reduction_keeps_only_the_past_of_what_is_asked() -> None:
+def test_reduction_keeps_only_the_past_of_what_is_requested() -> None:
     ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 5), ("c", "d", 5), ("d", "e", 5)])
     chain = absorbing_chain(transaction_graph(ledger))
     reduced = reduce_chain(chain, np.array([chain.graph.names.node("e")]))
@@ -170,6 +170,7 @@ print(json.dumps([len(chain), scores.width, scores.conservation, took, memory_pe
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("time_", "users"), [("stationary", 125_000), ("temporal", 50_000)])
 def test_a_hundred_thousand_nodes_are_comfortable(time_: str, users: int) -> None:
     done = subprocess.run(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import coinhaze
+from built_late import BuiltLate
 from coinhaze import AbsorbingChain, AccountLedger, absorbing_chain, transaction_graph
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UsageError
@@ -84,26 +85,28 @@ def random_acyclic(seed: int, n: int = 120) -> AbsorbingChain:
     return absorbing_chain(graph, policy=matrix)
 
 
-def swept(query: Query, orders: Floats = NONE, *, least: float = 0.0, **settings: Any) -> Swept:
+def swept(query: Query, orders: Floats = NONE, *, minimum: float = 0.0, **settings: Any) -> Swept:
     chosen: dict[str, Any] = {"budget": Budget(threads=2), "progress": silent} | settings
-    thresholds = np.full(len(query.reduced), least)
-    return sweep_blocks(query, columns_of(query, orders), orders, least=thresholds, **chosen)
+    thresholds = np.full(len(query.reduced), minimum)
+    return sweep_blocks(query, columns_of(query, orders), orders, minimum=thresholds, **chosen)
 
 
-def chains() -> dict[str, AbsorbingChain]:
-    town = transaction_graph(simulate_town(transactions=500))
-    hubs = transaction_graph(simulate_hubs(people=300, transfers=4), time="temporal")
-    transfers = transaction_graph(random_transfers(50, 500, 3), time="temporal")
-    return {
-        "town": absorbing_chain(town),
-        "hubs": absorbing_chain(hubs),
-        "transfers": absorbing_chain(transfers),
-        "listed": absorbing_chain(transfers, listed=["a1", "a2", "a7"]),
-        "by hand": random_acyclic(1),
+def transfers_in_time(**settings: Any) -> AbsorbingChain:
+    graph = transaction_graph(random_transfers(50, 500, 3), time="temporal")
+    return absorbing_chain(graph, **settings)
+
+
+CHAINS = BuiltLate[AbsorbingChain](
+    {
+        "town": lambda: absorbing_chain(transaction_graph(simulate_town(transactions=500))),
+        "hubs": lambda: absorbing_chain(
+            transaction_graph(simulate_hubs(people=300, transfers=4), time="temporal")
+        ),
+        "transfers": transfers_in_time,
+        "listed": lambda: transfers_in_time(listed=["a1", "a2", "a7"]),
+        "by hand": lambda: random_acyclic(1),
     }
-
-
-CHAINS = chains()
+)
 each_chain = pytest.mark.parametrize("name", CHAINS)
 
 
@@ -131,7 +134,7 @@ def test_collapsing_saves_work_and_memory() -> None:
     assert on.peak < off.peak
 
 
-def test_a_history_is_told_apart_from_what_collapsed() -> None:
+def test_a_history_is_distinguished_from_what_collapsed() -> None:
     # Two pools' worth of money meet, so their tokens collapse; only one has a history.
     transfers = [("p", "x", 3), ("q", "x", 1), ("x", "y", 2), ("x", "z", 2), ("r", "z", 5)]
     graph = transaction_graph(AccountLedger.from_transfers(transfers), time="temporal")
@@ -149,7 +152,7 @@ def test_a_history_is_told_apart_from_what_collapsed() -> None:
 def test_threads_change_no_bit(name: str) -> None:
     query = asked_of(CHAINS[name])
     one, two = (
-        swept(query, least=1e-3, blocks=4, draws=8, budget=Budget(threads=n)).sums.arrays()
+        swept(query, minimum=1e-3, blocks=4, draws=8, budget=Budget(threads=n)).sums.arrays()
         for n in (1, 2)
     )
     for a, b in zip(one, two, strict=True):
@@ -163,12 +166,14 @@ def test_intervals_hold_the_dense_truth(seed: int, blocks: int) -> None:
     rows = np.arange(len(chain))
     truth = entropy(absorption(chain, np.ones(len(chain), dtype=np.bool_))[0])
     query = asked_of(chain, rows)
-    for least in (0.4, 0.1, 0.02, 1e-3):
+    for minimum in (0.4, 0.1, 0.02, 1e-3):
         for collapse in (True, False):
-            low, high, missing = bounds(swept(query, least=least, blocks=blocks, collapse=collapse))
+            low, high, missing = bounds(
+                swept(query, minimum=minimum, blocks=blocks, collapse=collapse)
+            )
             assert np.all(query.spread(low) <= truth + 1e-12)
             assert np.all(query.spread(high) >= truth - 1e-12)
-            assert least < 0.1 or missing.max() > 0.01
+            assert minimum < 0.1 or missing.max() > 0.01
 
 
 def bounds(found: Swept) -> tuple[Floats, Floats, Floats]:
@@ -182,7 +187,7 @@ def bounds(found: Swept) -> tuple[Floats, Floats, Floats]:
 @pytest.mark.parametrize("over", ["worst", "mean"])
 @pytest.mark.parametrize("name", ["town", "hubs", "transfers"])
 @pytest.mark.parametrize("width", [1.0, 0.1, 0.003])
-def test_what_is_asked_is_kept(name: str, over: Any, width: float) -> None:
+def test_what_is_requested_is_retained(name: str, over: Any, width: float) -> None:
     chain = CHAINS[name]
     rows = np.flatnonzero(chain.graph.sinks)
     exact = coinhaze.score(chain)
@@ -209,8 +214,8 @@ def test_a_mean_may_be_had_with_less_work_than_the_worst() -> None:
 def test_lists_that_many_rows_lead_to_keep_more() -> None:
     query = asked_of(CHAINS["hubs"])
     worth = list_worth(query)
-    least, most = np.quantile(worth, [0.05, 0.95])
-    assert 0 < least < 1 < most
+    minimum, maximum = np.quantile(worth, [0.05, 0.95])
+    assert 0 < minimum < 1 < maximum
 
 
 def test_more_work_than_exact_scores_take_is_not_done() -> None:
@@ -252,7 +257,7 @@ def test_what_a_block_found_stays_while_its_room_is_used_again() -> None:
         births=births_of(columns),
         block_of=blocks_of(len(columns), 3),
         blocks=3,
-        least=np.full(len(query.moves), 0.001),
+        minimum=np.full(len(query.moves), 0.001),
         draws=4,
     )
     room = work.room()
@@ -278,7 +283,7 @@ def test_the_tail_sketch_errs_by_its_law(name: str) -> None:
     # again are taken for apart, so the truth is the mean over seeds, not the exact score.
     query = asked_of(CHAINS[name])
     draws, seeds = 16, 200
-    runs = [swept(query, least=0.02, draws=draws, seed=s) for s in range(seeds)]
+    runs = [swept(query, minimum=0.02, draws=draws, seed=s) for s in range(seeds)]
     tails = np.array([r.sums.tail for r in runs])
     missing, above = runs[0].sums.missing, runs[0].sums.above
     some = missing > 0.01

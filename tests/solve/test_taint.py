@@ -17,7 +17,7 @@ from coinhaze.observer.policies import taint_policies
 from coinhaze.solve.lots.tiho import shared
 from properties import strategies as random
 from properties.comparison import profile
-from solve import parcel_twin
+from solve import lots_twin
 
 Transactions = list[dict[str, Any]]
 IN_ORDER = ("fifo", "lifo", "tiho")
@@ -62,41 +62,41 @@ def names_in(data: st.DataObject, graph: twin.Graph) -> list[str]:
 @some
 @given(st.data())
 def test_no_unit_of_listed_coins_is_lost(data: st.DataObject) -> None:
-    ledger = data.draw(random.transactions(most=9))
+    ledger = data.draw(random.transactions(maximum=9))
     graph = twin.coin_graph(ledger)
     names = names_in(data, graph)
     taint = coinhaze.taint(CoinLedger.from_transactions(ledger), names)
     assert taint.policies == ("haircut", "poison", *IN_ORDER)
     assert_nothing_lost(taint)
     labels = twin.listed_nodes(graph, names)
-    expected = parcel_twin.tiho(ledger, labels, taint.listed)
+    expected = lots_twin.tiho(ledger, labels, taint.listed)
     sinks = {name: by for name, by in expected.items() if name in graph.sinks}
     assert held_by(taint, "tiho") == sinks
     for order in ("fifo", "lifo"):
-        told = parcel_twin.coin_piles(ledger, order, listed=labels)
-        piles = {name: parcel_twin.by_source(told.end[name]) for name in graph.sinks}
-        for pile in piles.values():
-            pile.pop(twin.ELSEWHERE, None)
-        assert held_by(taint, order) == {name: pile for name, pile in piles.items() if pile}
+        told = lots_twin.coin_queues(ledger, order, listed=labels)
+        queues = {name: lots_twin.by_source(told.end[name]) for name in graph.sinks}
+        for queue in queues.values():
+            queue.pop(twin.ELSEWHERE, None)
+        assert held_by(taint, order) == {name: queue for name, queue in queues.items() if queue}
 
 
 @some
 @given(st.data())
 def test_no_unit_of_listed_money_in_pools_or_accounts_is_lost(data: st.DataObject) -> None:
-    ledger = data.draw(random.transactions(most=9, pools=True))
+    ledger = data.draw(random.transactions(maximum=9, pools=True))
     assume(any(flow for t in ledger for flow in t.get("pools", {}).values()))
     shielded = CoinLedger.from_transactions(ledger)
     taint = coinhaze.taint(shielded, names_in(data, twin.coin_graph(ledger)))
     assert "tiho" not in taint.policies
     assert_nothing_lost(taint)
-    rows = data.draw(random.transfers(most=16))
+    rows = data.draw(random.transfers(maximum=16))
     graph = twin.account_graph(rows, "temporal")
     names = data.draw(random.listed([*graph.newest]))
     assert_nothing_lost(coinhaze.taint(AccountLedger.from_transfers(rows), names))
 
 
 @some
-@given(random.transactions(most=9))
+@given(random.transactions(maximum=9))
 def test_all_policies_agree_where_all_money_is_listed(ledger: Transactions) -> None:
     sources = sorted(twin.coin_graph(ledger).opening)
     assume(sources)
@@ -136,7 +136,7 @@ def test_all_policies_agree_where_inputs_are_wholly_tainted_or_clean(ledger: Tra
 @given(st.data())
 def test_haircut_shares_out_as_much_as_the_others(data: st.DataObject) -> None:
     """Sources have nothing before them, so that no listed money passes another listed node."""
-    ledger = data.draw(random.transactions(most=9))
+    ledger = data.draw(random.transactions(maximum=9))
     graph = twin.coin_graph(ledger)
     assume(graph.opening)
     names = data.draw(random.listed(sorted(graph.opening)))
@@ -240,12 +240,12 @@ def test_haircut_and_poison_need_no_order() -> None:
         coinhaze.taint(graph, ["thief"])
 
 
-def test_asked_nodes_alone_are_told() -> None:
+def test_only_requested_nodes_are_reported() -> None:
     taint = coinhaze.taint(mixed(), ["thief", "nobody"], nodes=["t:1", "t:1"], policies=["lifo"])
     assert taint.to_arrow().to_pylist() == [
         {"node": "t:1", "kind": "coin", "balance": "9", "lifo": "2"}
     ]
-    assert taint.notes == ("list: 1 names not in the ledger: nobody",)
+    assert taint.notes == ("list: 1 name not in the ledger: nobody",)
 
 
 TRANSFERS = AccountLedger.from_transfers([("a", "b", 1), ("b", "c", 1)])

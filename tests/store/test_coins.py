@@ -183,7 +183,7 @@ def test_an_owner_that_inputs_tell_is_not_overwritten() -> None:
 
 
 @pytest.mark.parametrize(("maker", "spender"), [(None, 0), (1, None), (None, None)])
-def test_a_maker_comes_before_its_spender_whichever_place_is_told(
+def test_a_maker_comes_before_its_spender_whichever_place_is_reported(
     maker: int | None, spender: int | None
 ) -> None:
     of = {"height": 1}

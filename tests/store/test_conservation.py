@@ -15,7 +15,7 @@ from coinhaze.store.verify import verify
 from store.made_stores import Chain, stored, transfers
 
 ZERO = "0x" + "0" * 40
-MOST = 2**256 - 1
+MAXIMUM = 2**256 - 1
 
 
 def honest(*, first: int = 0) -> Chain:
@@ -177,10 +177,10 @@ class TestPools:
 
 class TestTokens:
     def test_mints_less_burns_is_what_accounts_hold_to_the_last_unit(self) -> None:
-        rows = [(ZERO, "ann", MOST), (ZERO, "bob", MOST), ("ann", "bob", MOST - 1)]
-        rows += [("bob", ZERO, MOST - 2), ("ann", "ann", 5)]
+        rows = [(ZERO, "ann", MAXIMUM), (ZERO, "bob", MAXIMUM), ("ann", "bob", MAXIMUM - 1)]
+        rows += [("bob", ZERO, MAXIMUM - 2), ("ann", "ann", 5)]
         said = verified(transfers(rows), complete=True)
-        assert f"mints {2 * MOST:,} - burns {MOST - 2:,} = balances {MOST + 2:,}" in said
+        assert f"mints {2 * MAXIMUM:,} - burns {MAXIMUM - 2:,} = balances {MAXIMUM + 2:,}" in said
         assert "no account pays more than it has" in said
 
     def test_a_transfer_the_ledger_loses_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:

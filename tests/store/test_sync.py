@@ -206,7 +206,9 @@ def test_the_first_block_read_must_follow_the_stored_tip(tmp_path: Path) -> None
         verify(store)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize(
+    "seed", [*range(12), *(pytest.param(k, marks=pytest.mark.long) for k in range(12, 40))]
+)
 def test_races_leave_a_store_equal_to_a_fresh_one(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,7 +33,7 @@ class Twin:
         self.lost: set[str] = set()  # coins that descend from unknown shares
         self.spent: set[str] = set()
         self.values: dict[str, int] = {}
-        self.most = 1  # coins lumped into one
+        self.maximum = 1  # coins lumped into one
         for number in range(60):
             for chain in self.chains.values():
                 chain.block()
@@ -76,7 +76,7 @@ class Twin:
                     row[source] = row.get(source, Fraction(0)) + share * Fraction(value, taken)
         blind = bool(old) and not told
         if blind and not own:
-            self.most = max(self.most, len(old))
+            self.maximum = max(self.maximum, len(old))
         lost = (blind and bool(own)) or any(c in self.lost for c in own)
         for vout in range(2):
             coin = f"{txid}:{vout}"
@@ -95,7 +95,7 @@ def bits_of(row: Row) -> float:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_is_kept_is_what_the_whole_would_give_with_sources_lumped(
+def test_what_is_retained_is_what_the_whole_would_give_with_sources_lumped(
     tmp_path: Path, seed: int
 ) -> None:
     twin = Twin(seed)
@@ -111,7 +111,7 @@ def test_what_is_kept_is_what_the_whole_would_give_with_sources_lumped(
         assert found[coin] == pytest.approx(bits_of(twin.rows[coin]), abs=1e-9), coin
         # The law that makes it a bound: lumping sources never adds bits, nor takes more than this.
         whole = bits_of(twin.full[coin])
-        assert whole - log2(twin.most) - 1e-9 <= found[coin] <= whole + 1e-9
+        assert whole - log2(twin.maximum) - 1e-9 <= found[coin] <= whole + 1e-9
         # Marked is what comes from lumped coins, and nothing else.
         lumped = any(source.startswith("unknown@") for source in twin.rows[coin])
         assert bound.get(coin, False) == lumped, coin
@@ -197,7 +197,7 @@ def test_lower_bounds_are_marked_in_every_output_of_scores(tmp_path: Path) -> No
     assert origins_sentence(coinhaze.origins(scores.chain, "a:0")).startswith("0.0000 bits")
 
 
-def test_what_is_known_or_asked_of_a_list_is_no_lower_bound(tmp_path: Path) -> None:
+def test_what_is_known_or_requested_of_a_list_is_no_lower_bound(tmp_path: Path) -> None:
     path = tmp_path / "store"
     blind().store(path).close()
     known = coinhaze.score(path, unknown="leave-out", first=11)

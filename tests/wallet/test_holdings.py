@@ -7,7 +7,7 @@ from coinhaze.errors import InputError, UsageError
 from coinhaze.formats.lists.coins import ListedCoin
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
-from coinhaze.wallet.holdings import find_coins
+from coinhaze.wallet.holdings import find_coins, find_listed
 from coinhaze.wallet.wallet import CoinSet
 
 FIRST = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"
@@ -48,7 +48,10 @@ def test_an_address_stands_for_its_unspent_coins_each_named_once() -> None:
     [
         ({"coin": "b:0"}, "mine.csv:3: coin b:0 is spent already, by c"),
         ({"coin": "x:0"}, "mine.csv:3: no coin 'x:0' in the ledger"),
-        ({"coin": "b:1", "value": 3}, "mine.csv:3: coin b:1 is worth 2 in the ledger, 3 in"),
+        (
+            {"coin": "b:1", "value": 3},
+            "mine.csv:3: coin b:1 is worth 0.00000002 BTC in the ledger, 0.00000003 BTC in",
+        ),
         ({"address": TEST}, f"mine.csv:3: {TEST} is an address of bitcoin .*, the ledger's are of"),
         ({"address": "0x" + "ab" * 20}, "is an address of ethereum"),
         ({"address": FIRST[:-1] + "b"}, "not in the ledger, and no address of a network known"),
@@ -77,6 +80,31 @@ def test_an_empty_list_and_spent_addresses_are_refused() -> None:
     )
     with pytest.raises(InputError, match="has no unspent coin"):
         find_coins(spent, [listed(address=FIRST)])
+
+
+def test_spent_coins_and_empty_addresses_of_labels_are_passed_over_and_counted() -> None:
+    whole = coinhaze.transaction_graph(
+        CoinLedger.from_transactions(
+            [
+                {"txid": "a", "outputs": [{"value": 6, "address": FIRST}, {"value": 1}]},
+                {"txid": "b", "inputs": [{"txid": "a", "vout": 0}]}
+                | {"outputs": [{"value": 6, "address": OTHER}]},
+            ]
+        )
+    )
+    spent = listed(coin="a:0", labelled=True)
+    empty = listed(address=FIRST, labelled=True)
+    coins, notes = find_listed(whole, [spent, empty, listed(address=OTHER, labelled=True)])
+    assert [coin.name for coin in coins] == ["b:0"]
+    assert notes == [
+        "of a wallet's labels, 1 coin is spent, and passed over",
+        "of a wallet's labels, 1 address has no unspent coin, and passed over",
+    ]
+    assert find_listed(whole, [listed(coin="a:1", labelled=True)])[1] == []
+    with pytest.raises(InputError, match="coin a:0 is spent already, by b"):
+        find_listed(whole, [spent, empty])
+    with pytest.raises(InputError, match="has no unspent coin"):
+        find_listed(whole, [listed(coin="a:1"), listed(address=FIRST)])
 
 
 def test_pairs_say_what_becomes_of_doubt_and_exposure() -> None:

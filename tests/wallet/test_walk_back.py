@@ -18,7 +18,7 @@ from coinhaze.measures.mixture import bits_beyond
 from coinhaze.solve.local.mixing import mix
 from coinhaze.wallet.holdings import UnknownCoin, find_coins
 from coinhaze.wallet.report import WalletReport
-from coinhaze.wallet.walk_back import in_order, walk_back
+from coinhaze.wallet.walk_back import in_order, walk_back, without_spent
 from coinhaze.wallet.wallet import weigh_wallet
 
 Records = list[dict[str, Any]]
@@ -83,17 +83,17 @@ def chains(draw: st.DrawFn) -> Records:
 @given(chains(), st.integers(1, 6), st.data())
 @settings(max_examples=150, deadline=None)
 def test_the_interval_holds_the_truth_of_the_whole_chain(
-    records: Records, most: int, data: st.DataObject
+    records: Records, maximum: int, data: st.DataObject
 ) -> None:
     book = Book(records)
     last = book.known[records[-1]["txid"]]
     name = f"{last.txid}:{data.draw(st.sampled_from(last.outputs)).vout}"
-    walked = walk_back(book, [ListedCoin("here", name)], accuracy=0.0, max_transactions=most)
+    walked = walk_back(book, [ListedCoin("here", name)], accuracy=0.0, max_transactions=maximum)
     found = walked.beyond[name]
     truth = coinhaze.origins(CoinLedger.from_transactions(records), name).bits
     assert found.bits_low <= truth + 1e-12
     assert truth <= found.bits_high + 1e-12
-    assert len(walked.ledger) <= most
+    assert len(walked.ledger) <= maximum
     if found.open == 0:
         assert found.width < 1e-9
 
@@ -154,7 +154,7 @@ def test_a_wallet_from_a_part_says_what_it_does_not_know() -> None:
     chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(walked.ledger))
     coins = find_coins(chain.graph, listed)
     exposed = coinhaze.absorbing_chain(chain.graph, listed=["m30:0"])
-    wallet = weigh_wallet(chain, coins, exposed=exposed, most_origins=walked.blocks)
+    wallet = weigh_wallet(chain, coins, exposed=exposed, max_origins=walked.blocks)
     assert wallet.open > 0
     first = wallet.holdings[0]
     told = walked.beyond["p30:0"]
@@ -181,6 +181,22 @@ def test_coins_of_one_transaction_rest_as_one() -> None:
     assert found.bits_high == pytest.approx(4)
     with pytest.raises(UsageError, match="one origin or more"):
         bits_beyond(row, 0)
+
+
+def test_labels_of_spent_coins_are_left_out_and_counted() -> None:
+    book = Book([
+        {"txid": "a", "outputs": [{"value": 6}, {"value": 1}]},
+        {"txid": "b", "inputs": [{"txid": "a", "vout": 0}], "outputs": [{"value": 6}]},
+    ])  # fmt: skip
+    spent, other = (ListedCoin(f"labels:{k}", f"a:{k}", labelled=True) for k in range(2))
+    assert without_spent(book, [spent, other]) == (
+        [other],
+        ["of a wallet's labels, 1 coin is spent, and passed over"],
+    )
+    with pytest.raises(InputError, match="labels:0: all these coins are spent"):
+        without_spent(book, [spent])
+    named = ListedCoin("--nodes", "a:0")
+    assert without_spent(book, [named]) == ([named], [])  # refused where it is walked back
 
 
 def test_what_cannot_be_walked_back_is_refused() -> None:

@@ -115,7 +115,7 @@ COINS: Records = [
 ]
 
 
-def test_a_coin_from_before_the_window_is_a_source_if_asked() -> None:
+def test_a_coin_from_before_the_window_is_a_source_if_requested() -> None:
     proposed = {"txid": "new", "outputs": [{"value": 9}]}
     proposed |= {"inputs": [{"txid": "a", "vout": 0}, {"txid": "x", "vout": 1, "value": 5}]}
     transaction = Transaction.of(proposed)

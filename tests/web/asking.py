@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import time
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import httpx2
@@ -11,6 +12,7 @@ import httpx2
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
 from coinhaze.web.jobs import JobQueue
+from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.security.guard import Guard, Limits
 from coinhaze.web.security.headers import Hosts
 from web.made import MadeRegistry
@@ -19,10 +21,15 @@ TOKEN = "t0ken-of-43-letters-as-the-server-makes-them-"
 BASE = "http://127.0.0.1:8000"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 T = TypeVar("T")
+PATIENCE = 600.0  # seconds until an answer is a job: none is, also where kernels are compiled first
 
 
 def made_app(
-    registry: MadeRegistry | None = None, *, patience: float = 5.0, queued: int = 64, **limits: Any
+    registry: LedgerRegistry | None = None,
+    *,
+    patience: float = PATIENCE,
+    queued: int = 64,
+    **limits: Any,
 ) -> Guard:
     answers = Answers(registry or MadeRegistry(), jobs=JobQueue(patience=patience, queued=queued))
     return guarded(answers, token=TOKEN, hosts=Hosts(), limits=Limits(**limits))
@@ -44,6 +51,14 @@ def ask(
             return await client.request(method, path, headers=headers, **more)
 
     return asyncio.run(one())
+
+
+def answered(send: Callable[[], httpx2.Response]) -> httpx2.Response:
+    """Send a request again until no job works on its answer any more."""
+    until = time.monotonic() + PATIENCE
+    while (found := send()).status_code == 202 and time.monotonic() < until:
+        time.sleep(0.05)
+    return found
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

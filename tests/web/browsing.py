@@ -7,10 +7,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 DESKTOP, PHONE, SMALL = (1280, 900), (390, 844), (320, 640)
+PATIENCE = 120_000  # milliseconds until a page is as expected; kernels may be compiled first
 
 
 class Browsing:
-    """Tabs of one browser; requests to other hosts are blocked, and noted."""
+    """Tabs of one browser; requests to other hosts lead nowhere, and are noted."""
 
     def __init__(self, browser: Any) -> None:
         self._browser = browser
@@ -36,10 +37,10 @@ class Browsing:
             # As somebody who has come in before: the browser sends its login with every request.
             extra_http_headers={"authorization": login_of(site.token)},
         )
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(PATIENCE)
         self._contexts.append(context)
         host = urlsplit(site.address).netloc
-        context.route("**/*", lambda route: self._judge(route, host))
+        context.on("request", lambda request: self._judge(request.url, host))
         page = context.new_page()
         page.on("console", self._listen)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
@@ -53,13 +54,9 @@ class Browsing:
         assert self.elsewhere == []
         assert self.complaints == []
 
-    def _judge(self, route: Any, host: str) -> None:
-        address = urlsplit(route.request.url)
-        if address.netloc == host:
-            route.continue_()
-        else:
-            self.elsewhere.append(route.request.url)
-            route.abort()
+    def _judge(self, address: str, host: str) -> None:
+        if urlsplit(address).netloc.rpartition("@")[2] != host:  # name and password come before
+            self.elsewhere.append(address)
 
     def _listen(self, message: Any) -> None:
         # Pages that say something is not there have their status: browsers tell of that too.
@@ -92,6 +89,18 @@ def width_of(page: Any) -> int:
     return width
 
 
-def settled(page: Any) -> None:
-    """Wait until nothing is being loaded."""
-    page.wait_for_load_state("networkidle")
+def expect(what: Any) -> Any:
+    """Expect something of a page or of a part of it, and wait until it is so.
+
+    What a person's click changes may come with the next page: `is_visible`, `count` and
+    `evaluate` look at once, and may still see the old one.
+    """
+    from playwright.sync_api import expect as expected
+
+    expected.set_options(timeout=PATIENCE)
+    return expected(what)
+
+
+def whole(page: Any) -> None:
+    """Wait until the parts that come after the page are there."""
+    expect(page.locator("[data-load], [aria-busy=true]")).to_have_count(0)

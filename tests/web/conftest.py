@@ -29,6 +29,8 @@ from web.browsing import Browsing
 from web.drawn import DrawnExplorer
 from web.made import HOSTILE, MadeRegistry
 
+# There is no proxy: what is not on this machine cannot be reached.
+ALONE = ["--no-sandbox", "--proxy-server=http://127.0.0.1:9"]
 QUICK = Limits(requests=5_000, changes=500, bad_tokens=100)
 
 
@@ -44,8 +46,12 @@ class Site:
 
 
 @contextmanager
-def running(registry: LedgerRegistry, *, patience: float = 5.0) -> Iterator[Site]:
-    """Serve ledgers from a thread until the end of the block."""
+def running(registry: LedgerRegistry, *, patience: float = 600.0) -> Iterator[Site]:
+    """Serve ledgers from a thread until the end of the block.
+
+    What takes longer than the patience is a job with a page of its own, which loads itself again:
+    on a busy machine, or before kernels are compiled, any page would be such a one.
+    """
     token = new_token()
     app = guarded(Answers(registry, jobs=JobQueue(patience=patience)), token=token, limits=QUICK)
     server = server_of(app)
@@ -84,7 +90,14 @@ def town_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="session")
 def drawn_site() -> Iterator[Site]:
-    """Made-up answers: the example of the design, flows of every shape, a coin that never ends."""
+    """Made-up answers: the example of the design, flows of every shape."""
+    with running(MadeRegistry(DrawnExplorer())) as site:
+        yield site
+
+
+@pytest.fixture
+def impatient_site() -> Iterator[Site]:
+    """The same answers, of a server that soon makes a job of one: there a coin never ends."""
     with running(MadeRegistry(DrawnExplorer()), patience=0.3) as site:
         yield site
 
@@ -97,7 +110,7 @@ def chromium() -> Iterator[Any]:
         pytest.skip("chromium is not installed")
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=where, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=where, args=ALONE)
         yield browser
         browser.close()
 

@@ -34,15 +34,27 @@ from coinhaze.explore.models import (
     Other,
     Outlier,
     Place,
+    ScreenAnswer,
     SearchAnswer,
     Sentence,
+    StatementAnswer,
+    StatementFile,
+    StatementSection,
     TablePage,
     TableRow,
     Together,
     WalletAnswer,
     WhatIfAnswer,
 )
-from coinhaze.explore.query import CoinQuery, Settings, TableQuery, WalletQuery, WhatIfQuery
+from coinhaze.explore.query import (
+    CoinQuery,
+    ScreenQuery,
+    Settings,
+    StatementQuery,
+    TableQuery,
+    WalletQuery,
+    WhatIfQuery,
+)
 from coinhaze.solve.progress import Progress
 from coinhaze.web.registry import LedgerRegistry
 
@@ -173,6 +185,30 @@ class MadeExplorer:
             coins=self.what_if(WhatIfQuery(coins=names)).before, groups=(), pairs=None,
             suggestion=None, how_sure="exact", would_change=(), is_not=(),
         )  # fmt: skip
+
+    def screen(self, query: ScreenQuery) -> ScreenAnswer:
+        return ScreenAnswer(
+            provenance={"software": "made"}, match=False, verdict=("No match",), limit=query.limit,
+            above_limit=None, dust=0, listed=(), view="coin", time=None, policy=("haircut",),
+            completeness="complete", totals=(), nodes=({"node": "a:0", "balance": "5"},), paths=(),
+        )  # fmt: skip
+
+    def statement(self, query: ScreenQuery) -> StatementAnswer:
+        parts = [
+            StatementSection(
+                title=title, lines=("No match",), warnings=("a warning",), annex=title == "Ways",
+                columns=(("node", "left"), ("holds", "right"), ("haircut", "right")),
+                rows=(("a:0", "5", "50.00%\n2.5"),),
+            )
+            for title in ("In short", "Found", "Ways")
+        ]  # fmt: skip
+        return StatementAnswer(
+            ledger="town", query=query, title="Money from a list", match=False, above=False,
+            sections=tuple(parts),
+        )  # fmt: skip
+
+    def statement_file(self, query: StatementQuery) -> StatementFile:
+        return StatementFile(name=f"town.{query.kind}", media="text/plain", text="No match")
 
 
 CARDS = {

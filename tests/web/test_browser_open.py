@@ -16,6 +16,7 @@ import pytest
 from benchmarks.served import Served, serving
 
 from coinhaze.cli.serve import way_in
+from web.browsing import PATIENCE
 
 CHROMIUM = shutil.which("chromium")
 PAGES = ("/", "/l/town", "/api/v1/ledgers")
@@ -86,7 +87,7 @@ def browser_at(folder: Path) -> Iterator[Any]:
         context = playwright.chromium.launch_persistent_context(
             str(folder), executable_path=CHROMIUM, args=["--no-sandbox"]
         )
-        context.set_default_timeout(60_000)
+        context.set_default_timeout(PATIENCE)
         yield context
         context.close()
 
@@ -157,7 +158,7 @@ def test_nothing_that_others_see_or_history_keeps_opens_the_page(
         assert served.address not in lower.get("referer", "")
         for way in (path, *PAGES):
             sent = {k: v for k, v in headers.items() if k.lower() not in ("host", "connection")}
-            answer = httpx2.get(served.address + way, headers=sent)
+            answer = httpx2.get(served.address + way, headers=sent, timeout=60)
             assert answer.status_code in (401, 403)
             assert "town.csv" not in answer.text
     kept = {url for url in (*history_of(folder), *seen, served.first) if served.address in url}

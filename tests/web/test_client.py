@@ -82,6 +82,8 @@ def test_every_answer_comes_as_its_model(client: Client) -> None:
     assert client.block("town", "b:1").kind == "block"
     assert client.what_if("town", ["a:0", "b:1"]).after.coins == ("a:0", "b:1")
     assert client.wallet("town", "a:0 b:1").total is not None
+    screened = client.screen("town", listed="thief", nodes="a:0", limit=0.5)
+    assert (screened.limit, screened.nodes[0]["node"]) == (0.5, "a:0")
     assert client.jobs() == ()
 
 

@@ -16,10 +16,11 @@ from schemathesis import GenerationMode, HookContext
 
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
+from coinhaze.web.jobs import JobQueue
 from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.security.guard import Guard, Limits
 from coinhaze.web.security.headers import Hosts
-from web.asking import BEARER, TOKEN
+from web.asking import BEARER, PATIENCE, TOKEN
 
 FEW, MANY = 4, 130  # cases of each operation and kind: of 22 x 2 many make above 5,000
 ROWS = ("from,to,value", "alice,carol,3", "bob,carol,5", "carol,shop,2", "alice,x/y,4")
@@ -36,7 +37,8 @@ def conforming_app(folder: Path) -> Guard:
     often = 1e9
     limits = Limits(requests=often, changes=often, bad_tokens=often)
     hosts = Hosts(names=["testserver"])  # as the test client calls it
-    return guarded(Answers(registry), token=TOKEN, hosts=hosts, limits=limits)
+    answers = Answers(registry, jobs=JobQueue(patience=PATIENCE))
+    return guarded(answers, token=TOKEN, hosts=hosts, limits=limits)
 
 
 def known_names(context: HookContext, path_parameters: dict[str, Any] | None) -> Any:

@@ -16,8 +16,8 @@ from coinhaze.explore.models import (
     FlowColumn,
     FlowNode,
 )
-from coinhaze.report.flow_layout import Canvas, Layout, lay_out
-from coinhaze.report.svg import fit_text, text_width
+from coinhaze.report.drawing.layout import Canvas, Layout, lay_out
+from coinhaze.report.drawing.svg import fit_text, text_width
 from coinhaze.web.drawing.flow import (
     Picture,
     draw_flow,
@@ -91,7 +91,7 @@ def sums_by_column(flow: Flow) -> list[float]:
     ]
 
 
-def overlaps(flow: Flow, layout: Layout, least: float) -> list[tuple[str, str]]:
+def overlaps(flow: Flow, layout: Layout, minimum: float) -> list[tuple[str, str]]:
     """Find boxes of one column whose room, words included, is shared."""
     found = []
     for a in flow.nodes:
@@ -99,7 +99,7 @@ def overlaps(flow: Flow, layout: Layout, least: float) -> list[tuple[str, str]]:
             if a.id < b.id and a.column == b.column:
                 one, two = layout.boxes[a.id], layout.boxes[b.id]
                 gap = abs((one.at + one.width / 2) - (two.at + two.width / 2))
-                if gap < (max(one.width, least) + max(two.width, least)) / 2 - 1e-6:
+                if gap < (max(one.width, minimum) + max(two.width, minimum)) / 2 - 1e-6:
                     found.append((a.id, b.id))
     return found
 

@@ -21,9 +21,12 @@ from pydantic import BaseModel
 
 from coinhaze.errors import InputError
 from coinhaze.explore.models import (
+    Amount,
     BoundedFigure,
     CommonOrigin,
     Comparators,
+    Destination,
+    DestinationsAnswer,
     Exposure,
     FlowBand,
     Group,
@@ -32,7 +35,10 @@ from coinhaze.explore.models import (
     LedgerPage,
     ListedEntry,
     Measure,
+    MergePoint,
+    MonthOfCoins,
     ObservedBits,
+    Other,
     PartyKnows,
     Rule,
     SharedAnswer,
@@ -41,8 +47,9 @@ from coinhaze.explore.models import (
     Suggested,
     TableRow,
     WalletAnswer,
+    Why,
 )
-from coinhaze.explore.query import WhatIfQuery
+from coinhaze.explore.query import CoinQuery, WhatIfQuery
 from coinhaze.report.page import Html
 from coinhaze.web import drawing
 from coinhaze.web.pages import render
@@ -61,6 +68,7 @@ PATHS = (
     "/", "/l/town", f"/l/town/coin/{COIN}", f"/l/town/coin/{COIN}?policy=fifo&by=time&list=none",
     f"/l/town/coin/{COIN}?policy=poison", f"/l/town/coin/{COIN}?with=b:1",
     f"/l/town/coin/{COIN}/comparators", f"/l/town/coin/{COIN}/shared?other=b:1",
+    f"/l/town/coin/{COIN}/destinations?by=time",
     "/l/town/address/a:0", "/l/town/tx/a:0",
     "/l/town/block/a:0", "/l/town/table", "/compare?l=town,raw", "/l/town/wallet", "/jobs",
     "/search?q=%3Cb%20onclick=q%3E", "/search?q=%22%20onclick=%22q", "/l/raw", "/l/lost", "/l/held",
@@ -101,6 +109,10 @@ def hostile(value: Any, evil: Evil) -> Any:
             changed[name] = evil.text(name)
         elif field.annotation == tuple[str, ...] and not ours:
             changed[name] = (evil.text(),)
+        elif name == "informed":
+            changed[name] = {"change": 0.5}  # by the names of observers, which are ours
+        elif name == "totals":
+            changed[name] = {"fee": 0.5}  # by kinds, which are ours
         else:
             changed[name] = hostile(now, evil)
     return value.model_copy(update=changed)
@@ -119,12 +131,22 @@ class HostileExplorer(DrawnExplorer):
     def coin(self, name: str, query: Any) -> Any:
         found = super().coin(name, query)
         touched = True if query.policy == "poison" else None
-        return self._evil(found.model_copy(update={"exposure": exposure(touched)}))
+        merge = MergePoint(words="words", name="a", inputs=2, hops=1, passing=0.5, bits=1.0)
+        linked = merge.model_copy(update={"href": "/l/town/tx/a"})
+        why = Why(merges=(merge, linked), others=1, others_bits=0.5, again=0.5)
+        return self._evil(found.model_copy(update={"exposure": exposure(touched), "why": why}))
 
     def ledger(self, query: Any) -> LedgerPage:
         page = super().ledger(query)
         rows: tuple[TableRow, ...] = (_row(0),)
-        update = {"most": rows, "fewest": rows, "notes": ("a note",), "provenance": {"a": "b"}}
+        month = MonthOfCoins(
+            month="2013-01", coins=1, amount=FIVE, bits_mean=1, bits_mean_low=1, bits_mean_high=1,
+            bits_by_value=1, bits_by_value_low=1, bits_by_value_high=1,
+        )  # fmt: skip
+        update = {
+            "most": rows, "fewest": rows, "notes": ("a note",), "provenance": {"a": "b"},
+            "months": (month,),
+        }  # fmt: skip
         found: LedgerPage = self._evil(page.model_copy(update=update))
         return found
 
@@ -188,12 +210,33 @@ class HostileExplorer(DrawnExplorer):
         )  # fmt: skip
         return found
 
+    def destinations(self, name: str, query: Any) -> DestinationsAnswer:
+        one = Amount(smallest="5", shown="5")
+        to = Destination(
+            rank=0, name="a", words="words", kind="unspent", share=0.5, amount=one, label="label",
+            time=1, height=2, href="/l/town/coin/a",
+        )  # fmt: skip
+        fees = Destination(rank=1, name="fees", words="Fees", kind="fee", share=0.2)
+        flow = super().coin(name, CoinQuery()).flow.turned()
+        found: DestinationsAnswer = self._evil(
+            DestinationsAnswer(
+                ledger="town", digest="d", settings=query, name=name, kind="coin", label="label",
+                held=one, time=1, height=2, sentence="words", totals={}, reached=0.5,
+                reached_high=0.6, destinations=(to, fees), other=Other(count=3, share=0.3),
+                flow=flow, notes=("a note",),
+            )
+        )  # fmt: skip
+        return found
+
     def what_if(self, query: Any) -> Any:
         found = super().what_if(query)
         before = tuple(b.model_copy(update={"exposure": 0.0}) for b in found.before)
         after = found.after.model_copy(update={"exposure": 0.5, "ties": True})
         update = {"before": before, "after": after, "notes": ("a note",)}
         return self._evil(found.model_copy(update=update))
+
+    def statement(self, query: Any) -> Any:
+        return self._evil(super().statement(query))
 
     def wallet(self, query: Any) -> WalletAnswer:
         coins = tuple(
@@ -286,10 +329,17 @@ def weighed(app: Guard) -> httpx2.Response:
     return ask(app, "/l/town/wallet", method="POST", data=form, headers={"origin": BASE})
 
 
+def screened(app: Guard) -> httpx2.Response:
+    """Give the page of a statement about what was pasted."""
+    evil = '<b onclick=n>" onclick="n'
+    form = {"nodes": evil, "listed": f'"><b onclick=n>{evil}', "case": evil, "analyst": evil}
+    return ask(app, "/l/town/screen", method="POST", data=form, headers={"origin": BASE})
+
+
 def failed(app: Guard) -> httpx2.Response:
     """Give the page of jobs, one of which has failed."""
     ask(app, "/l/raw/score", method="POST", headers={"origin": BASE})
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while True:
         page = ask(app, "/jobs")
         if "failed" in page.text or time.monotonic() > until:
@@ -301,7 +351,11 @@ def page_at(path: str) -> Callable[[Guard], httpx2.Response]:
     return lambda app: ask(app, path)
 
 
-EVERY = {path: page_at(path) for path in PATHS} | {"a wallet": weighed, "a job": failed}
+EVERY = {path: page_at(path) for path in PATHS} | {
+    "a wallet": weighed,
+    "a statement": screened,
+    "a job": failed,
+}
 
 
 @pytest.mark.parametrize("page", EVERY.values(), ids=range(len(EVERY)))
@@ -318,7 +372,8 @@ def test_every_name_is_text_on_every_page(
 
 TEMPLATE_FILES = sorted(path.name for path in TEMPLATES.iterdir())
 # Nothing that a ledger, list or person names is written there.
-NAMELESS = ("enter.html", "jobs.html", "legend.html")
+# What flow.html shows is made elsewhere; a browser fills investigation.html.
+NAMELESS = ("enter.html", "flow.html", "investigation.html", "jobs.html", "legend.html")
 MODULES = sorted(
     name
     for _, name, _ in iter_modules(drawing.__path__)

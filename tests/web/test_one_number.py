@@ -17,10 +17,8 @@ from click.testing import CliRunner
 import coinhaze
 from coinhaze.cli import cli
 from coinhaze.screening.screen import screen
-from coinhaze.web.answers import Answers
-from coinhaze.web.app import guarded
 from coinhaze.web.registry import LedgerRegistry
-from web.asking import TOKEN, ask
+from web.asking import ask, made_app
 
 # carol is paid by the thief after she paid the shop: only stationary gives the shop any of it.
 TOWN = (
@@ -46,7 +44,7 @@ class Case:
         return self.listed.read_text().strip()
 
 
-@pytest.fixture(scope="module", params=["town", "dai"])
+@pytest.fixture(scope="module", params=["town", pytest.param("dai", marks=pytest.mark.long)])
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
     folder = tmp_path_factory.mktemp("one")
     listed = folder / "bad.txt"
@@ -114,7 +112,7 @@ def by_python_screen(case: Case, **more: Any) -> float:
 def options(case: Case) -> Callable[[str], Any]:
     """Ask a server of the ledger for an address."""
     registry = LedgerRegistry([case.ledger], lists={"bad": case.listed})
-    app = guarded(Answers(registry), token=TOKEN)
+    app = made_app(registry)
 
     def found(path: str) -> Any:
         answer = ask(app, path)
@@ -185,7 +183,7 @@ def test_a_list_leaves_bits_as_they_are(case: Case, options: Callable[[str], Any
     assert "Read by accounts, all at once, haircut" in page
     # What the flow does not follow it does not draw, and it says where to see it.
     assert not any(node["listed"] for node in beside["flow"]["nodes"])
-    assert any("time=temporal" in note for note in beside["notes"])
+    assert any("exposure follows them in order of time" in note for note in beside["notes"])
     in_time = options(f"{path}?list=bad&time=temporal").json()
     assert any(node["listed"] for node in in_time["flow"]["nodes"])
 
@@ -266,6 +264,7 @@ def test_what_is_assumed_is_called_so(case: Case, options: Callable[[str], Any])
         assert (words in told) is bool(assumed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ["dai"], indirect=True)
 def test_a_day_of_dai_holds_more_than_payments_show(case: Case) -> None:
     found = screen(str(case.ledger), [case.name], nodes=[case.account], paths=0)

@@ -8,9 +8,10 @@ from urllib.parse import quote
 
 import pytest
 
-from coinhaze.explore.models import Density
+from coinhaze.explore.models import Density, Histogram, TableRow
 from coinhaze.explore.query import Settings
-from coinhaze.web.drawing.charts import density_chart, shade_paths
+from coinhaze.web.drawing.charts import density_chart, scale_chart, shade_paths
+from coinhaze.web.pages.ledger import informed_words
 from coinhaze.web.security.guard import Guard
 from web.asking import TOKEN, ask, made_app
 from web.drawn import COIN, DrawnExplorer
@@ -33,6 +34,7 @@ PAGES = {
     "table": "/l/town/table",
     "compare": "/compare?l=town,raw",
     "wallet": "/l/town/wallet",
+    "screen": "/l/town/screen?nodes=a%3A0",
     "jobs": "/jobs",
     "nothing": "/search?q=zzzzzz",
     "not scored": "/l/raw",
@@ -179,7 +181,7 @@ def test_a_bad_setting_is_refused_with_its_name(app: Guard) -> None:
     assert "policy" in reply.text
 
 
-def test_a_list_is_asked_unless_told_not_to(app: Guard) -> None:
+def test_a_list_is_used_unless_none_is_chosen(app: Guard) -> None:
     assert "1 of 148" in ask(app, f"/l/town/coin/{COIN}").text
     assert "choose a list" in ask(app, f"/l/town/coin/{COIN}?list=none").text
 
@@ -236,3 +238,31 @@ def test_a_field_of_16000_bins_is_small() -> None:
     assert sum(w for _, _, w in drawn) == sum(1 for c in counts if c)
     real = tuple(c if k % 160 < 60 and k // 160 < 50 else 0 for k, c in enumerate(counts))
     assert len(density_chart(density.model_copy(update={"counts": real}))) < 60_000
+
+
+@pytest.mark.parametrize(("bins", "dots"), [(0, 0), (3, 3), (50, 50), (51, 0)])
+def test_a_few_bins_are_drawn_as_dots(bins: int, dots: int) -> None:
+    density = Density(
+        ledger="a", settings=Settings(), bits_low=0, bits_high=12, steps_low=1, steps_high=300,
+        counts=tuple(2 if k < bins else 0 for k in range(16_000)),
+    )  # fmt: skip
+    assert density_chart(density).count('class="dot"') == dots
+
+
+def test_coins_with_one_origin_stand_at_one_origin() -> None:
+    values = (0.0, 1.0, 3.0)
+    picture = scale_chart(Histogram(width=0.25, zeros=1, counts=(0,) * 4 + (1,) + (0,) * 7 + (1,),
+                                    values=values))  # fmt: skip
+    ticks = dict(re.findall(r'x="([\d.]+%)"[^>]*>(\d+)<', picture))
+    dots = re.findall(r'cx="([\d.]+%)"', picture)
+    assert [ticks[x] for x in dots] == ["1", "2", "8"]
+
+
+def test_hardest_is_to_an_informed_observer_unless_that_one_traces_all() -> None:
+    def row(informed: dict[str, float]) -> TableRow:
+        return TableRow.model_construct(informed=informed)
+
+    assert informed_words([row({})]) == ""
+    traced = informed_words([row({"change": 0.0}), row({"change": 0.001})])
+    assert "to the naive observer" in traced
+    assert "to an informed observer" in informed_words([row({"change": 0.0}), row({"change": 1.0})])

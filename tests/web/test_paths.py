@@ -6,6 +6,7 @@ import pytest
 
 from coinhaze.explore.query import Id
 from coinhaze.web.registry import id_of
+from coinhaze.web.security.guard import Guard
 from web.asking import BEARER, made_app, run
 
 UP = [
@@ -20,12 +21,16 @@ UP = [
 SECRETS = ("root:", "[project]", "make_app", "import click")
 
 
+@pytest.fixture(scope="module")
+def app() -> Guard:
+    return made_app(requests=1e6)
+
+
 @pytest.mark.parametrize(
     "prefix", ["/static/", "/l/", "/api/v1/ledgers/", "/api/v1/ledgers/town/coins/"]
 )
 @pytest.mark.parametrize("way", UP, ids=[str(k) for k in range(len(UP))])
-def test_no_path_leads_out(prefix: str, way: str) -> None:
-    app = made_app()
+def test_no_path_leads_out(app: Guard, prefix: str, way: str) -> None:
     found: dict[str, object] = {"body": b""}
 
     async def receive() -> dict[str, object]:

@@ -6,7 +6,7 @@ LEDGER.kept/KEY/about.json   what it is, the tree of its value, a SHA-256 of eve
                 seal         HMAC-SHA256 of about.json under a key of this user's own
 ```
 
-Whoever can write to a shared folder could put numbers there that lead loops out of their arrays,
+Anybody who can write to a shared folder could put in numbers that lead loops out of their arrays,
 so what was not sealed by this user is not opened. The description has the data's size, number and
 times as they were when it had been written and synced. The system sets the time of change, so where
 all are the same nobody has written to it since, and a week opens at once; where they are not, every
@@ -80,7 +80,7 @@ def write_layer(
 ) -> Layer:
     """Write a layer whole or not at all, and give it; raises what `put_in_place` does.
 
-    `ledger` tells which files it was made from, and as they were when.
+    `ledger` says which files it was made from, and as they were when.
     """
     objects: list[object] = []
     secret = _secret()
@@ -110,7 +110,7 @@ def write_layer(
 def read_layer(home: Path, key: str, *, below: Sequence[Layer], compare: bool = False) -> Layer:
     """Open a layer: its arrays are views of the file, shared by all processes that open it.
 
-    Whoever writes to an array that may be written to gets pages of their own. `compare` compares
+    A process that writes to a writable array gets its own copy of the pages. `compare` compares
     every piece of data with its digest also where the file was not written to.
     """
     about = read_about(home, key)
@@ -251,7 +251,7 @@ def _secret() -> bytes:
                 fresh.unlink(missing_ok=True)
         found = path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path}: the key of what is kept: {error.strerror}") from None
+        raise InputError(f"{path}: the key of the cache: {error.strerror}") from None
     if len(found) != 32:
-        raise InputError(f"{path}: not a key: remove it, and what is kept is made again")
+        raise InputError(f"{path}: not a key: remove it, and the cache is made again")
     return found

@@ -72,14 +72,18 @@ def facts_of(scores: Scores) -> dict[str, Any]:
 
 
 def ledger_facts(ledger: Ledger) -> dict[str, Any]:
-    """Say what a ledger is and what stretch of its chain it holds.
+    """Say what a ledger is and what part of its chain it holds.
 
     >>> from coinhaze.ledger import AccountLedger
     >>> ledger_facts(AccountLedger.from_transfers([("a", "b", 1)]))["kind"]
     'accounts'
     """
     coins = isinstance(ledger, CoinLedger)
-    heights = _ends(ledger.heights) if isinstance(ledger, CoinLedger) else (None, None)
+    heights = (
+        _ends(ledger.heights)
+        if isinstance(ledger, CoinLedger) and ledger.has_heights
+        else (None, None)
+    )
     times = _ends(None if ledger.times is None else seconds_of(ledger.times))
     owners = ledger.owners if isinstance(ledger, CoinLedger) else ledger.accounts
     return {
@@ -172,7 +176,7 @@ class LedgerCache:
 
     @property
     def _in_time(self) -> bool:
-        """Whether the list asks for payments in the order of time, which nobody chose."""
+        """Whether the list needs payments in the order of time, which was not chosen."""
         return self.settings.get("listed") is not None and self.settings.get("time") is None
 
     def place(self) -> Path | None:
@@ -363,7 +367,7 @@ class _Work:
         return layer
 
     def part(self, share: float) -> Progress:
-        """Give what a part of the work tells its own progress."""
+        """Give what a part of the work reports its own progress to."""
         before = self._done
 
         def note(done: float, /) -> None:
@@ -372,7 +376,7 @@ class _Work:
         return note
 
     def clear_out(self) -> None:
-        """Remove what nobody will ask for any more."""
+        """Remove what is no longer of use."""
         self._progress(1.0)
         if self.home is not None and self.cache.is_current():
             clear_out(self.home, self.cache.digest)
@@ -382,14 +386,14 @@ class _Work:
             return self.cache.layer(key, below)
         except Unusable:
             if any(os.path.exists(home / key) for home in homes_of(self.cache.paths)):
-                self.notes.append("part of what was kept is damaged: it is built again")
+                self.notes.append("part of the cache is damaged: it is built again")
             return None
 
     def _put(self, key: str, value: Any, below: Sequence[Layer], facts: Mapping[str, Any]) -> Layer:
         cache = self.cache
         if self.home is not None and not cache.is_current():
             self.home = None
-            self.notes.append("the ledger has changed since it was read: this is not kept")
+            self.notes.append("the ledger has changed since it was read: this is not cached")
         if self.home is not None:
             try:
                 return write_layer(
@@ -414,8 +418,8 @@ def verify_cache(source: str | Path | Sequence[str | Path]) -> list[str]:
             except Unusable as error:
                 wrong.append(str(error))
     if wrong:
-        return [f"kept: {len(wrong)} layers will not be opened, but built again: {wrong[0]}"]
-    return [f"kept: {len(sizes)} layers, {in_words(sum(sizes))}, as written"] if sizes else []
+        return [f"cache: {len(wrong)} layers will not be opened, but built again: {wrong[0]}"]
+    return [f"cache: {len(sizes)} layers, {in_words(sum(sizes))}, as written"] if sizes else []
 
 
 def open_cached(
@@ -445,7 +449,9 @@ def open_cached(
 def _check(scoring: Mapping[str, Any]) -> None:
     unknown = scoring.keys() - SCORE_SETTINGS - LIMITS
     if unknown:
-        raise UsageError(f"cannot be kept with {sorted(unknown)[0]!r}: it is no setting of scores")
+        raise UsageError(
+            f"cannot be cached with {sorted(unknown)[0]!r}: it is no setting of scores"
+        )
     nodes = scoring.get("nodes", "sinks")
     if nodes != "sinks":
-        raise UsageError("scores of sinks are kept, not of other nodes: leave `nodes` out")
+        raise UsageError("scores of sinks are cached, not of other nodes: leave `nodes` out")

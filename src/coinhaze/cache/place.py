@@ -104,7 +104,7 @@ def _plain(value: Any) -> Any:
         members = [_plain(v) for v in value]
         return sorted(members) if isinstance(value, set | frozenset) else members
     raise UsageError(
-        f"settings with a {type(value).__name__} cannot be kept: they have no name of their own"
+        f"settings with a {type(value).__name__} cannot be cached: they have no name of their own"
     )
 
 
@@ -128,7 +128,7 @@ def home_to_write(paths: Sequence[Path]) -> Path:
         except OSError as error:
             refused = error
     why = refused.strerror if refused else "no right to write"
-    raise InputError(f"{homes_of(paths)[-1]}: cannot be written, so nothing is kept: {why}")
+    raise InputError(f"{homes_of(paths)[-1]}: cannot be written, so nothing is cached: {why}")
 
 
 def touch(homes: Iterable[Path], keys: Sequence[str]) -> None:
@@ -140,7 +140,7 @@ def touch(homes: Iterable[Path], keys: Sequence[str]) -> None:
 
 
 def clear_out(home: Path, ledger: str) -> None:
-    """Remove what nobody will ask for: layers of the ledger before it changed, and old settings."""
+    """Remove what is no longer of use: layers of the ledger before it changed, and old settings."""
     rests_on: dict[str, Sequence[str]] = {}
     used: dict[str, int] = {}
     with suppress(OSError):

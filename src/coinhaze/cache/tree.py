@@ -118,7 +118,7 @@ class Packer:
             return {"csr": [*parts, list(value.shape), flags]}
         recipe = _RECIPES.get(type(value).__name__)
         if recipe is None or type(value) is not recipe.kind:
-            raise UsageError(f"cannot be kept: {type(value).__name__}")
+            raise UsageError(f"cannot be cached: {type(value).__name__}")
         names = (*recipe.parts, *recipe.ready)
         return {
             "made": recipe.kind.__name__,
@@ -128,7 +128,7 @@ class Packer:
     def _array(self, array: npt.NDArray[Any]) -> list[Any]:
         kind, shape = array.dtype.str, list(array.shape)
         if kind not in _NUMBERS:
-            raise UsageError(f"cannot be kept: an array of {array.dtype}")
+            raise UsageError(f"cannot be cached: an array of {array.dtype}")
         if array.ndim == 1 and array.strides == (0,) and len(array):  # one number, said often
             return [kind, shape, "repeated", False, self.put(array[:1].copy())]
         order: Literal["C", "F"] = "C" if array.flags.c_contiguous else "F"
@@ -140,7 +140,7 @@ class Packer:
         if pa.types.is_timestamp(column.type):
             kind = [column.type.unit, column.type.tz]
         elif kind not in _ARROW:
-            raise UsageError(f"cannot be kept: a column of {kind}")
+            raise UsageError(f"cannot be cached: a column of {kind}")
         places = [None if b is None else self.put(b) for b in column.buffers()]
         return [kind, len(column), column.null_count, column.offset, places]
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "compare": "Compare ledgers with the paper's tables and figures.",
     "demo": "Make a small ledger of coins, score it and draw it.",
     "desiderata": "Try measures on what the paper asks of one.",
+    "destinations": "Show where the money of one node went.",
     "growth": "Say how many bits money has after each payment.",
     "history": "Score every unspent coin of a chain since its first block.",
     "info": "Say what a ledger holds, after checking every rule.",
@@ -43,8 +44,20 @@ COMMANDS = {
     "serve": "Show ledgers as pages in the browser.",
     "shared": "Say what two coins, or several, have in common.",
     "simulate": "Simulate a week of a ledger.",
+    "since": "Say how bits fall as later spends tell more.",
     "verify": "Check every rule of a store, and its sums, again.",
     "wallet": "Say how private a wallet's coins are, and which to spend.",
+}
+EXIT_CODES = {
+    0: "success",
+    1: "a bug",
+    2: "usage",
+    3: "bad input",
+    4: "a source that cannot be reached",
+    5: "accuracy not reached",
+    6: "a memory or time limit",
+    10: "exposure above the --limit of screen",
+    130: "interrupted",
 }
 
 
@@ -67,7 +80,16 @@ class _Lazy(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+def exit_codes() -> str:
+    """Describe all exit codes in a sentence."""
+    return f"Exit codes: {', '.join(f'{code} {words}' for code, words in EXIT_CODES.items())}."
+
+
+@click.group(
+    cls=_Lazy,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=exit_codes(),
+)
 @click.version_option(__version__, prog_name="coinhaze")
 def cli() -> None:
     """Say how many bits an observer of a public ledger lacks to tell where money came from."""
@@ -144,4 +166,8 @@ def _run() -> None:
         if not isinstance(error, CoinhazeError):
             raise
         click.echo(f"coinhaze: {error}", err=True)
+        import traceback  # only here: help should come at once
+
+        # What the command had open is closed now, not while Python ends.
+        traceback.clear_frames(error.__traceback__)
         sys.exit(error.exit_code)

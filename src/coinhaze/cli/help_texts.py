@@ -21,7 +21,7 @@ _ENDS = "\f"  # before each command's text; its name is the first line
 
 
 def stored_help(args: Sequence[str]) -> str | None:
-    """Give the stored help of a command; None where something else is asked, or it may differ."""
+    """Give the stored help of a command; None for other requests, or where it may differ."""
     if len(args) < 2 or args[-1] not in HELP or os.environ.get(PLUGINS) or _columns() < WIDTH:
         return None
     name = " ".join(args[:-1])

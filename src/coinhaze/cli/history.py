@@ -59,7 +59,8 @@ def index(history: Path, sources: tuple[str, ...], **options: Any) -> None:
     tell_notes(about.notes)
     click.echo(
         f"{history}: {about.transactions:,} transactions, {about.rows:,} rows, {about.terms:,} "
-        f"terms, {about.sources:,} sources, {about.coins:,} unspent coins; {_span(made)}"
+        f"terms, {about.sources:,} sources, {about.coins:,} "
+        f"{about.scored_words}; {_span(made)}"
     )
     click.echo(made.completeness.line())
 
@@ -68,13 +69,14 @@ def index(history: Path, sources: tuple[str, ...], **options: Any) -> None:
 @click.argument("history", type=click.Path(path_type=Path))
 @takes(known("accuracy", default="preview"), "draws", "miss", "simultaneous", "seed")
 @takes("threads", "memory", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
-@takes("transactions")
+@takes("top_sources", "transactions", "over_time")
 def score(
     history: Path,
     output: Path | None,
     as_json: bool,
     accuracy: Any,
     transactions: Path | None,
+    over_time: bool,
     **options: Any,
 ) -> None:
     """Score every unspent coin of HISTORY, and keep the scores there.
@@ -93,7 +95,9 @@ def score(
     opened = History.open(history)
     scores = wait_for(
         "scoring",
-        lambda progress: opened.score(accuracy=accuracy, progress=progress, **settings),
+        lambda progress: opened.score(
+            accuracy=accuracy, over_time=over_time, progress=progress, **settings
+        ),
     )
     if transactions is not None:
         settings |= {"seed": scores.about["seed"]} if "seed" in scores.about else {}
@@ -111,7 +115,9 @@ def score(
         _write(scores, output, _about(opened))
     if as_json:
         click.echo(_json(scores, _about(opened)), nl=False)
-    click.echo(scores.line(), err=output is not None or as_json)
+    tell_notes(opened.manifest.notes)
+    for line in (scores.line(), opened.completeness.line()):
+        click.echo(line, err=output is not None or as_json)
 
 
 @command.command("show", cls=Command)
@@ -127,6 +133,7 @@ def show(history: Path, coin: str, top: int, as_json: bool) -> None:
 
     opened = History.open(history)
     found = wait_for("walking back", lambda _: opened.origins(coin))
+    tell_notes(opened.manifest.notes)
     if as_json:
         document = {"provenance": _about(opened), **found.as_dict(top)}
         click.echo(json.dumps(document, indent=1, allow_nan=False))
@@ -134,21 +141,27 @@ def show(history: Path, coin: str, top: int, as_json: bool) -> None:
     from coinhaze.history.table import origins_grid
     from coinhaze.report import terminal
 
-    terminal.show(origins_grid(found, top, opened.unit).rich())
+    terminal.show(origins_grid(found, top, opened).rich())
 
 
 @command.command("table", cls=Command)
 @click.argument("history", type=click.Path(path_type=Path))
-@takes("group", "figure", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
+@takes("group", "over_time", "figure")
+@takes(known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
 def table(
-    history: Path, group: Grouping, figure: Path | None, output: Path | None, as_json: bool
+    history: Path,
+    group: Grouping,
+    over_time: bool,
+    figure: Path | None,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
-    """Show bits of the unspent coins of HISTORY by year, height, value or age.
+    """Show bits of the unspent coins of HISTORY by year, month, height, value or age.
 
     Example: coinhaze history table chain.history --group-by age --figure age.png
     """
     from coinhaze.history import History
-    from coinhaze.history.table import save_table, table_grid
+    from coinhaze.history.table import months_grid, save_months, save_table, table_grid
     from coinhaze.report.files import check_output, write_table
 
     if output is not None:
@@ -157,8 +170,9 @@ def table(
         check_output(figure, suffixes=FIGURES)
     opened = History.open(history)
     scores = opened.scores()
-    made = opened.table(group)
-    title = f"{history.name}: unspent coins by {group}"
+    made = opened.over_time() if over_time else opened.table(group)
+    shown = "at the end of each month" if over_time else f"by {group}"
+    title = f"{history.name}: {opened.manifest.scored_words} {shown}"
     document = {"provenance": _about(opened), "table": made.to_pylist()}
     text = json.dumps(document, indent=1, allow_nan=False) + "\n"
     if output is not None and output.suffix == ".json":
@@ -166,14 +180,24 @@ def table(
     elif output is not None:
         tell_written(*write_table(made, output, _about(opened)))
     if figure is not None:
-        save_table(made, group, figure, title=title)
+        if over_time:
+            save_months(made, figure, title=title)
+        else:
+            save_table(made, group, figure, title=title)
         tell_written(figure)
+    tell_notes(opened.manifest.notes)
     if as_json:
         click.echo(text, nl=False)
     elif output is None:
         from coinhaze.report import terminal
 
-        terminal.show(table_grid(made, group, title, scores.line(), opened.unit).rich())
+        captions = (scores.line(), opened.completeness.line())
+        grid = (
+            months_grid(made, title, captions, opened.unit)
+            if over_time
+            else table_grid(made, group, title, captions, opened.unit)
+        )
+        terminal.show(grid.rich())
 
 
 @command.command("follow", cls=Command)
@@ -264,7 +288,8 @@ def _follow(follower: Any, node: Any, name: str, watched: Any, hook: Any) -> Non
         bits = "no new rows" if figures.bits is None else f"{figures.bits:.3f} bits on average"
         click.echo(
             f"block {figures.height}: {figures.transactions:,} transactions, {figures.rows:,} new "
-            f"rows, {bits}; {figures.coins:,} unspent coins; {1000 * seconds:.0f} ms"
+            f"rows, {bits}; {figures.coins:,} unspent coins; "
+            f"within {1000 * seconds:.0f} ms"
         )
         tell_watched()
 
@@ -315,6 +340,7 @@ def _about(history: Any) -> dict[str, object]:
         "complete": about.complete,
         "transactions": about.transactions,
         "scored": dict(about.scored),
+        "settings": about.settings,
         "unit": history.unit.spelling,
         "completeness": history.completeness.record(),
         "notes": list(about.notes),
@@ -325,6 +351,8 @@ def _span(history: Any) -> str:
     about = history.manifest
     known = about.first_height >= 0
     span = f"blocks {about.first_height} to {about.last_height}" if known else "no heights"
+    if about.accounts:
+        return "accounts in the order of time"
     begins = "from the first block" if about.complete else "a window: earlier coins are sources"
     return f"{span}, {begins}"
 

@@ -27,7 +27,9 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
     from coinhaze.readers import read
 
     settings = settings_of(options)
-    beside = _beside(sources) if not settings else None
+    beside = None
+    if not settings:
+        beside = _history(sources) or _snapshot(sources) or _beside(sources)
     if beside is not None:
         _tell(beside, as_json)
         return
@@ -85,11 +87,47 @@ def _next(sources: Sequence[str]) -> str:
     return shlex.join(["coinhaze", "score", *(word for word in words if word != "--json")])
 
 
+def _history(sources: Sequence[str]) -> dict[str, object] | None:
+    """Describe a history; nothing if it is another folder or a file."""
+    from coinhaze.history.files import is_history
+    from coinhaze.history.history import History
+
+    path = Path(sources[0])
+    if len(sources) > 1 or not path.is_dir() or not is_history(path):
+        return None
+    facts: dict[str, object] = {"format": "a history of all coins"}
+    about = History.open(path).manifest
+    facts |= {
+        "transactions": about.transactions,
+        "sources": about.sources,
+        about.scored_words.replace(" ", "_"): about.coins,
+        "first_height": about.first_height,
+        "last_height": about.last_height,
+        "complete": about.complete,
+        "unit": about.unit or SMALLEST.spelling,
+    }
+    return facts | {"next": f"coinhaze history score {path}"}
+
+
+def _snapshot(sources: Sequence[str]) -> dict[str, object] | None:
+    """Describe a UTXO snapshot, which goes with blocks; nothing if it is another file."""
+    from coinhaze.formats.bitcoin_raw.snapshot import read_header, recognises
+    from coinhaze.formats.registry import format_named, head_of
+
+    path = Path(sources[0])
+    if len(sources) > 1 or not path.is_file() or not recognises(head_of(path)):
+        return None
+    entry = format_named("utxo-snapshot")
+    facts: dict[str, object] = {"format": f"{entry.name}: {entry.description}"}
+    return facts | read_header(path).facts() | {"next": f"coinhaze score blk*.dat {path}"}
+
+
 def _beside(sources: Sequence[str]) -> dict[str, object] | None:
     """Describe a file that goes with a ledger and is none; nothing if it is another."""
     from coinhaze.errors import InputError
+    from coinhaze.formats.descriptors import refuse_private
     from coinhaze.formats.lists.coins import read_coin_list
-    from coinhaze.formats.lists.recognise import side_file
+    from coinhaze.formats.lists.recognise import list_of_names, side_file
     from coinhaze.formats.registry import head_of, looks_stored, recognise
 
     path = Path(sources[0])
@@ -97,11 +135,16 @@ def _beside(sources: Sequence[str]) -> dict[str, object] | None:
         return None
     head = head_of(path)
     found = side_file(head)
-    if found is None or looks_stored(head):
+    if looks_stored(head):
         return None
     try:
         recognise(path, head)
     except InputError:
+        text = head.decode("utf-8-sig", "replace")
+        refuse_private(text, str(path))
+        found = found or list_of_names(text)
+        if found is None:
+            return None
         facts: dict[str, object] = {"format": found.what}
         if found.has_coins:
             listed = read_coin_list(path)

@@ -38,7 +38,7 @@ def command(
     decimals: int | None,
     **options: Any,
 ) -> None:
-    """Read dumps and exports, or a node, into a store that can be scored and asked by SQL.
+    """Read dumps and exports, or a node, into a store that can be scored and queried in SQL.
 
     Example: coinhaze ingest blockchair_bitcoin_*.tsv.gz -o bitcoin.duckdb
 
@@ -121,6 +121,7 @@ def _from_files(
     columns: str | None,
     decimals: int | None,
 ) -> None:
+    from coinhaze.errors import count_words
     from coinhaze.store.ingest import ingest
 
     done = wait_for(
@@ -135,10 +136,10 @@ def _from_files(
         ),
     )
     tell_notes(done.notes)
-    known = f"; {done.known} files were in it already" if done.known else ""
-    click.echo(
-        f"wrote {store.path}: {done.rows:,} new rows from {done.files} files{known}", err=True
-    )
+    were = "was" if done.known == 1 else "were"
+    known = f"; {count_words(done.known, 'file')} {were} in it already" if done.known else ""
+    rows, files = count_words(done.rows, "new row"), count_words(done.files, "file")
+    click.echo(f"wrote {store.path}: {rows} from {files}{known}", err=True)
 
 
 def _from_node(

@@ -33,18 +33,18 @@ def command(
     about = files[0].about
     usual = {"nodes": (), "with_": None, "owners": None, "strict": False}
     given = {n: tuple(v) if isinstance(v, list) else v for n, v in about["options"].items()}
-    asked = usual | given
-    inputs = inputs_of(about["sources"], asked)
+    requested = usual | given
+    inputs = inputs_of(about["sources"], requested)
     if output is not None:
         check_output(output, [*inputs, *parts])
-    measures = measures_of(asked["with_"], asked["owners"])
+    measures = measures_of(requested["with_"], requested["owners"])
     options = {name: value for name, value in given.items() if name not in usual}
-    settings = settings_of(options | {"memory": memory}) | {"nodes": nodes_of(asked["nodes"])}
+    settings = settings_of(options | {"memory": memory}) | {"nodes": nodes_of(requested["nodes"])}
     scores = wait_for(
         "merging",
         lambda progress: merged(
-            files, settings=settings, inputs=inputs, strict=asked["strict"], progress=progress
+            files, settings=settings, inputs=inputs, strict=requested["strict"], progress=progress
         ),
     )
-    show_scores(scores, inputs, measures, asked["owners"], output=output, as_json=as_json)
+    show_scores(scores, inputs, measures, requested["owners"], output=output, as_json=as_json)
     exit_short(scores)

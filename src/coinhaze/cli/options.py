@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +27,7 @@ else:
 F = TypeVar("F", bound=Callable[..., Any])
 # Simulations and samples are the same every time, unless another seed is given.
 SEED = known("seed", default=1, default_words="")
+_PERCENTAGE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?%")
 FIGURES = (".png", ".svg", ".pdf")  # what --figure may end in
 
 
@@ -92,15 +95,13 @@ class PolicyChoice(Choice):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         """Take a name, or the other spelling of one; where there can be several, with commas."""
-        names = [part.strip() for part in value.split(",")] if self.several else [value]
-        for k, name in enumerate(names):
-            found = POLICIES.get(name)
-            if found is not None and name != found.name:
-                say_replaced(name, found.name)
-                names[k] = found.name
-        if self.several:
-            return ",".join(names)  # the library says which it does not know
-        return super().convert(names[0], param, ctx)
+        if self.several:  # the library takes both spellings, and says which names it does not know
+            return str(value)
+        found = POLICIES.get(value)
+        if found is not None and value != found.name:
+            say_replaced(value, found.name)
+            value = found.name
+        return super().convert(value, param, ctx)
 
 
 class NumberOrWord(ParamType):
@@ -123,6 +124,16 @@ class NumberOrWord(ParamType):
             words = ", ".join((*self.option.choices, "a number of bits"))
             text = " or ".join(words.rsplit(", ", 1))
             raise UsageError(f"{self.option.spelling} is {text}, not {value!r}") from None
+
+
+class NumberRange(click.FloatRange):
+    """A number within ends; a percentage is refused with the number to write."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Read it."""
+        if isinstance(value, str) and (share := _PERCENTAGE.fullmatch(value)):
+            self.fail(f"{value!r} is no number: write {float(share[1]) / 100:g}", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class CommandOption(click.Option):
@@ -165,7 +176,7 @@ def _type_of(option: Option) -> Any:
     if option.minimum is option.maximum is None and option.kind in (int, float):
         return option.kind
     if option.kind in (int, float):
-        kind = click.IntRange if option.kind is int else click.FloatRange
+        kind = click.IntRange if option.kind is int else NumberRange
         ends = {"min_open": option.above_minimum, "max_open": option.below_maximum}
         return kind(option.minimum, option.maximum, **ends)  # type: ignore[arg-type]
     return click.Path(path_type=Path) if option.kind is Path else str
@@ -197,10 +208,10 @@ def ledger_settings() -> dict[str, Option]:
 
 
 def command_line() -> str:
-    """Give the command as it was called, for provenance, without what is secret."""
+    """Give the command so that a shell takes it again, for provenance, without what is secret."""
     from coinhaze.errors import without_secrets
 
-    return without_secrets(" ".join(["coinhaze", *sys.argv[1:]]))
+    return shlex.join(["coinhaze", *map(without_secrets, sys.argv[1:])])
 
 
 def tell_written(*paths: Path) -> None:
@@ -292,6 +303,20 @@ def named_files(given: Mapping[str, Any]) -> list[Path]:
     names = [o.name for o in ledger_settings().values() if o.is_file]
     paths = [Path(given[n]) for n in names if given.get(n)]
     return [p for p in paths if p.is_file()]
+
+
+def inputs_of(
+    files: Iterable[str],
+    options: Mapping[str, Any],
+    *,
+    labels: tuple[str, ...],
+    owners: str | None,
+    nodes: tuple[str, ...] = (),
+) -> list[str | Path]:
+    """List all files that a command reads."""
+    inputs: list[str | Path] = [*files, *named_files(options), *labels]
+    inputs += [] if owners is None else [owners]
+    return inputs + [name for name in nodes if Path(name).is_file()]
 
 
 def tell_notes(notes: tuple[str, ...]) -> None:

@@ -36,7 +36,6 @@ _POLICY = known(
 )
 _LIMIT = known("limit", default=None, default_words="none")
 ABOVE_LIMIT = 10  # the exit code
-FIRST_PAGE = 5  # nodes on the page to read; the annex has more
 SUFFIXES = (".html", ".csv", ".json", ".parquet")
 
 
@@ -73,7 +72,7 @@ def command(
     from coinhaze.formats.lists.knowledge import read_listed
     from coinhaze.formats.money import unit_of
     from coinhaze.report.files import check_output, made_by, today
-    from coinhaze.screening.report import Statement, notes_of
+    from coinhaze.screening.report import ListFile, Statement, notes_of
     from coinhaze.screening.screen import screen
     from coinhaze.solve.score import refuse_incomplete
 
@@ -83,7 +82,7 @@ def command(
     names = read_listed(listed)
     if not names:
         raise InputError(f"{listed}: the list names nothing")
-    requested = [name for names in policy for name in names.split(",")] or None
+    requested = [name.strip() for names in policy for name in names.split(",")] or None
     named = nodes_of(nodes)
     if named == "all":
         raise UsageError("--nodes all: sinks are screened, or nodes that are named")
@@ -100,7 +99,7 @@ def command(
     shown_in = unit_of(found.graph.ledger)
     if dust is not None:
         found = replace(found, dust=shown_in.read(dust))
-    listing = _listing(Path(listed))
+    listing = ListFile.read(Path(listed))
     about = made_by(inputs=inputs, command=command_line())
     statement = Statement(today(), case, analyst, limit)
     if output is not None or as_json:  # what is shown has them
@@ -118,19 +117,6 @@ def command(
         raise click.exceptions.Exit(ABOVE_LIMIT)
 
 
-def _listing(path: Path) -> ListFile:
-    """Tell what the list says of its names beside them."""
-    from coinhaze.formats.lists.knowledge import is_label_list
-    from coinhaze.formats.lists.labels import read_labels
-    from coinhaze.formats.registry import digest_of
-    from coinhaze.screening.report import ListFile
-
-    if not is_label_list(path):
-        return ListFile(path.name, digest_of(path))
-    labels = read_labels(path)
-    return ListFile(path.name, digest_of(path), labels.names, labels.programmes)
-
-
 def _show(
     found: Screening,
     listing: ListFile,
@@ -141,10 +127,10 @@ def _show(
 ) -> None:
     from coinhaze.report.grids import sections_text
     from coinhaze.report.terminal import show
-    from coinhaze.screening.report import screening_sections
+    from coinhaze.screening.report import screening_sections, title_of
 
     sections = screening_sections(found, listing, about, statement, limit=top, unit=unit)
-    show(sections_text(f"Money from {listing.name}", sections))
+    show(sections_text(title_of(found, listing), sections))
 
 
 def _write(
@@ -157,17 +143,13 @@ def _write(
     unit: Unit,
 ) -> None:
     from coinhaze.report.files import write_table
-    from coinhaze.report.grids import sections_page
     from coinhaze.screening import report as report
 
     if output.suffix in (".csv", ".parquet"):
         made = report.provenance_of(found, listing, about, statement)
         tell_written(*write_table(found.to_arrow(), output, made))
     elif output.suffix == ".html":
-        sections = report.screening_sections(
-            found, listing, about, statement, limit=min(top, FIRST_PAGE), annex=max(top, 100),
-            unit=unit,
-        )  # fmt: skip
-        write_text(output, sections_page(f"Money from {listing.name}", sections))
+        page = report.screening_page(found, listing, about, statement, top=top, unit=unit)
+        write_text(output, page)
     else:
         write_text(output, report.screening_json(found, listing, about, statement))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import Command, takes
+from coinhaze.cli.options import Command, takes, warn
 from coinhaze.errors import UsageError
 from coinhaze.options import ServeOptions, known
 
@@ -22,6 +23,7 @@ _UNIT = known("unit", several=True, metavar="LEDGER=NAME[:DECIMALS]")
 @click.command("serve", cls=Command)
 @click.argument("ledgers", nargs=-1, required=True, metavar="LEDGER...")
 @takes(ServeOptions, known("listed", several=True, metavar="NAME=FILE"), "labels", _UNIT)
+@takes("proxy", "certificate", "rate", "cache", "max_transactions")
 def command(
     ledgers: tuple[str, ...],
     open_: bool,
@@ -33,8 +35,13 @@ def command(
     host: str,
     allow_remote: bool,
     token_file: Path | None,
+    **reach: Any,
 ) -> None:
     """Show ledgers as pages in the browser, and to programs as an API. Nothing leaves the machine.
+
+    LEDGER may also be a node, bitcoin+http://127.0.0.1:8332, or a server of coins by address,
+    electrum+ssl://host:50002 or esplora+https://mempool.space/api: any coin of today is then
+    walked back over it when you say so on its page, and that source learns what you look at.
 
     Example: coinhaze serve week.duckdb --listed sanctions=list.txt --open
     """
@@ -44,7 +51,9 @@ def command(
     server.share_memory()
     server.check_place(host, allow_remote=allow_remote, token_file=token_file)
     token = server.new_token() if token_file is None else server.read_token(token_file)
-    registry = _registry(ledgers, listed, labels, unit)
+    registry = _registry(ledgers, listed, labels, unit, reach)
+    for note in registry.privacy_notes():
+        warn(note)
     app = _app(registry, token, host, score)
     with server.listen(host, port) as sock:
         address = server.address_of(sock, host)
@@ -81,15 +90,29 @@ def _registry(
     lists: tuple[str, ...],
     labels: tuple[str, ...],
     units: tuple[str, ...],
+    reach: dict[str, Any],
 ) -> Any:
+    from coinhaze.store.sync import is_node
     from coinhaze.web.registry import LedgerRegistry, check_named
 
+    for ledger in ledgers:
+        if not is_node(ledger):
+            _check_there(Path(ledger))
     return LedgerRegistry(
         ledgers,
         lists=dict(check_named(given) for given in lists),
         labels=labels,
         units=dict(_unit(given) for given in units),
+        reach=reach,
     )
+
+
+def _check_there(path: Path) -> None:
+    """Refuse a file that is not there or empty, as other commands do; cards tell of the others."""
+    from coinhaze.formats.registry import format_of
+
+    if not os.path.exists(path) or (path.is_file() and not path.stat().st_size):
+        format_of(path)
 
 
 def _unit(given: str) -> tuple[str, str]:

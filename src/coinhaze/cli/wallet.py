@@ -36,6 +36,10 @@ NODE_OPTIONS = ("accuracy", "max_transactions", "cache")
 SERVER_OPTIONS = ("proxy", "certificate", "rate")
 _POLICY = known("policy", registry="coinhaze.observer.policies:weighing_policies")
 WIDTH = 120  # letters a line, in a file of text
+PAYMENTS = (
+    "payments received, as listtransactions lists them: coins spent since are left out, and change "
+    "is not among them; bitcoin-cli listunspent lists all coins"
+)
 
 
 @click.command("wallet", cls=Command)
@@ -210,10 +214,12 @@ def _known(files: Sequence[str]) -> dict[str, list[str]]:
 def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
     from coinhaze.formats.lists.knowledge import read_listed
     from coinhaze.solve.source import chain_of
-    from coinhaze.wallet.holdings import exposed_chain, find_coins
+    from coinhaze.wallet.holdings import exposed_chain, find_listed
     from coinhaze.wallet.wallet import weigh_wallet
 
     listed = _coins(options["nodes"])
+    if any(entry.received for entry in listed):
+        tell_notes((PAYMENTS,))
     names = None if options["listed"] is None else read_listed(options["listed"])
     labels = labels_of(options["labels"])
     ours = {
@@ -221,20 +227,22 @@ def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
         "gap_limit", *NODE_OPTIONS, *SERVER_OPTIONS,
     }  # fmt: skip
     settings = settings_of({n: v for n, v in options.items() if n not in ours})
-    thing, listed, most_origins = _opened(sources, listed, settings, options)
+    thing, listed, max_origins = _opened(sources, listed, settings, options)
     chain = chain_of(thing, **settings)
+    found, notes = find_listed(chain.graph, listed, gap_limit=options["gap_limit"])
+    tell_notes(tuple(notes))
     coins = [
         coin if coin.label is not None else replace(coin, label=labels.get(coin.name))
-        for coin in find_coins(chain.graph, listed, gap_limit=options["gap_limit"])
+        for coin in found
     ]
     beliefs = {name: settings[name] for name in ("policy", "links") if name in settings}
-    is_part = most_origins is not None
+    is_part = max_origins is not None
     exposed = (
         None if names is None else exposed_chain(chain.graph, names, is_part=is_part, **beliefs)
     )
     return weigh_wallet(
         chain, coins, exposed=exposed, limit=options["limit"], labels=labels, top=options["top"],
-        most_origins=most_origins, known=_known(options["known"]),
+        max_origins=max_origins, known=_known(options["known"]),
     )  # fmt: skip
 
 
@@ -266,11 +274,12 @@ def _opened(
     if is_server(sources[0]):
         walked, listed = _from_server(sources[0], listed, walking, reaching, options, settings)
     elif sources[0].startswith("bitcoin+"):
-        walked = _from_node(sources[0], listed, walking, settings)
+        walked, listed = _from_node(sources[0], listed, walking, settings)
     else:
         raise UsageError(
-            "coins are walked back over a node of Bitcoin alone, bitcoin+http://host:port: read "
-            "the blocks of others into a store with coinhaze ingest"
+            "coins are walked back over electrum+ssl://HOST:PORT, esplora+https://HOST/api or a "
+            "node of Bitcoin, bitcoin+http://HOST:PORT: take one of these, or read the blocks of "
+            "others into a store with coinhaze ingest"
         )
     if not walked.reached:
         tell_notes((f"not all intervals are within {walked.width} bits: they are as stated",))
@@ -279,20 +288,22 @@ def _opened(
 
 def _from_node(
     source: str, listed: list[ListedCoin], walking: dict[str, Any], settings: dict[str, Any]
-) -> WalkedChain:
+) -> tuple[WalkedChain, list[ListedCoin]]:
     from contextlib import closing
 
     from coinhaze.nodes.transactions import NodeTransactions, TransactionCache, default_cache
     from coinhaze.store.sync import open_node
-    from coinhaze.wallet.walk_back import walk_back
+    from coinhaze.wallet.walk_back import walk_back, without_spent
 
     _, node = open_node(source)
     file = walking.pop("cache", default_cache())
     with closing(node.rpc), TransactionCache(file, node.network) as cache:
         past = NodeTransactions(node, cache)
-        walked = walk_back(past, listed, **walking, **settings)
+        coins, notes = without_spent(past, listed)
+        tell_notes(tuple(notes))
+        walked = walk_back(past, coins, **walking, **settings)
     _tell_counts("node", past.requested, past.found)
-    return walked
+    return walked, coins
 
 
 def _from_server(
@@ -309,7 +320,7 @@ def _from_server(
     from coinhaze.nodes.transactions import TransactionCache, default_cache
     from coinhaze.options import WalletOptions
     from coinhaze.wallet.keys import listed_coins
-    from coinhaze.wallet.walk_back import walk_back
+    from coinhaze.wallet.walk_back import walk_back, without_spent
 
     for note in privacy_notes(source, proxy=options["proxy"]):
         warn(note)
@@ -321,7 +332,8 @@ def _from_server(
     ):
         past = ServerTransactions(server, cache, max_transactions=limit)
         coins, notes = listed_coins(past, listed, gap_limit=options["gap_limit"])
-        tell_notes(tuple(notes))
+        coins, more = without_spent(past, coins)
+        tell_notes((*notes, *more))
         walked = walk_back(past, coins, **walking, **settings)
     _tell_counts("server", past.requested, past.found)
     return walked, coins

@@ -101,19 +101,19 @@ class Blocks(NamedTuple):
     block_start: Ints  # where the blocks of those inputs start among all blocks
     state_start: Ints
     state_first: Ints
-    least: int
-    most: int
+    minimum: int
+    maximum: int
 
 
-def blocks_of(inputs: Side, outputs: Side, *, least: int, most: int) -> Blocks:
-    """Find the blocks that leave a fee between `least` (at most 0) and `most`."""
+def blocks_of(inputs: Side, outputs: Side, *, minimum: int, maximum: int) -> Blocks:
+    """Find the blocks that leave a fee between `minimum` (at most 0) and `maximum`."""
     order = np.argsort(outputs.sums, kind="stable")
     by_sum = outputs.sums[order]
-    begin = np.searchsorted(by_sum, inputs.sums - most, "left")
-    end = np.searchsorted(by_sum, inputs.sums - least, "right")
+    begin = np.searchsorted(by_sum, inputs.sums - maximum, "left")
+    end = np.searchsorted(by_sum, inputs.sums - minimum, "right")
     begin[0] = end[0] = 0  # a block has at least one input
     some = np.flatnonzero(end > begin)
-    start, first = _states(inputs, by_sum, least=least, most=most)
+    start, first = _states(inputs, by_sum, minimum=minimum, maximum=maximum)
     total = int((end - begin).sum())
     if start[-1] > MAX_STATES or total > MAX_STATES:
         what = f"{max(int(start[-1]), total):,} parts could stand alone, not {MAX_STATES:,}"
@@ -144,12 +144,12 @@ def blocks_of(inputs: Side, outputs: Side, *, least: int, most: int) -> Blocks:
         block_start=np.cumsum(end[some] - begin[some]) - (end[some] - begin[some]),
         state_start=start,
         state_first=first,
-        least=least,
-        most=most,
+        minimum=minimum,
+        maximum=maximum,
     )
 
 
-def _states(inputs: Side, by_sum: Ints, *, least: int, most: int) -> tuple[Ints, Ints]:
+def _states(inputs: Side, by_sum: Ints, *, minimum: int, maximum: int) -> tuple[Ints, Ints]:
     """Find which outputs can remain with each choice of inputs.
 
     A state with k inputs is decomposed into at most k blocks, and what was removed before had at
@@ -157,8 +157,8 @@ def _states(inputs: Side, by_sum: Ints, *, least: int, most: int) -> tuple[Ints,
     """
     k = inputs.digits(inputs.packed).sum(axis=1)
     n, whole = int(k[-1]), int(inputs.sums[-1] - by_sum[-1])
-    low = np.maximum(k * least, whole - (n - k) * most)
-    high = np.minimum(k * most, whole - (n - k) * least)
+    low = np.maximum(k * minimum, whole - (n - k) * maximum)
+    high = np.minimum(k * maximum, whole - (n - k) * minimum)
     first = np.searchsorted(by_sum, inputs.sums - high, "left")
     end = np.searchsorted(by_sum, inputs.sums - low, "right")
     return np.concatenate([[0], np.cumsum(np.maximum(end - first, 0))]), first

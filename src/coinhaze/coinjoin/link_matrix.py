@@ -84,13 +84,13 @@ def link_matrix(
     LinkMatrix(2 inputs, 4 outputs: 3 interpretations, 1.5850 bits)
     """
     fee = _fee(inputs, outputs, maker, taker)
-    if _is_one_block(inputs, outputs, most=fee + taker):
+    if _is_one_block(inputs, outputs, maximum=fee + taker):
         return _one_block(inputs, outputs)
     if maker == taker == fee == 0 and _is_perfect(inputs, outputs):
         return _perfect(inputs, outputs)
     _refuse_larger(inputs, outputs)
     ins, outs = Side.of(inputs), Side.of(outputs)
-    blocks = blocks_of(ins, outs, least=-maker, most=fee + taker)
+    blocks = blocks_of(ins, outs, minimum=-maker, maximum=fee + taker)
     counted = count_blocks(blocks, ins, outs, steps=steps)
     return _matrix(inputs, outputs, ins, outs, blocks, counted)
 
@@ -127,13 +127,13 @@ def _fee(inputs: Sequence[int], outputs: Sequence[int], maker: int, taker: int) 
     return fee
 
 
-def _is_one_block(inputs: Sequence[int], outputs: Sequence[int], *, most: int) -> bool:
+def _is_one_block(inputs: Sequence[int], outputs: Sequence[int], *, maximum: int) -> bool:
     """Return whether, as is quickly seen, no two blocks can be valid: all belongs together."""
     if len(inputs) == 1:
         return True
     # A block without outputs leaves all it has as a fee; if none can, there are no more blocks than
     # outputs.
-    return len(outputs) == 1 and min(inputs) > most
+    return len(outputs) == 1 and min(inputs) > maximum
 
 
 def _one_block(inputs: Sequence[int], outputs: Sequence[int]) -> LinkMatrix:

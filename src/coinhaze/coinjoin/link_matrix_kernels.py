@@ -115,13 +115,13 @@ def _by_outputs(
     out_sum, packed, rank = k.out_sum, k.out_packed, k.out_rank
     digit, stride = k.out_digit, k.out_stride
     moves = 0
-    most, part, code = packed[outputs], 0, 0
+    maximum, part, code = packed[outputs], 0, 0
     while True:
         b = rank[code]
-        f = np.searchsorted(sums, out_sum[b] + k.least)
-        if f < len(fits) and sums[f] <= out_sum[b] + k.most:
-            out_ways = _ways(most, part, repeated, choose, modulus)
-            while f < len(fits) and sums[f] <= out_sum[b] + k.most:
+        f = np.searchsorted(sums, out_sum[b] + k.minimum)
+        if f < len(fits) and sums[f] <= out_sum[b] + k.maximum:
+            out_ways = _ways(maximum, part, repeated, choose, modulus)
+            while f < len(fits) and sums[f] <= out_sum[b] + k.maximum:
                 a = fits[f]
                 _move(
                     begins, names, whole - inputs[a], at, outputs, a, b, b - begin[a],
@@ -129,7 +129,7 @@ def _by_outputs(
                 )  # fmt: skip
                 moves += 1
                 f += 1
-        part, code = _next(most, part, code, digit, stride)
+        part, code = _next(maximum, part, code, digit, stride)
         if part == 0:
             return moves
 
@@ -168,13 +168,15 @@ def _fitting(k, whole, top):
     """List block inputs within `whole` with one of its highest value; return them and the steps."""
     begin = np.searchsorted(k.block_inputs, k.in_stride[top])
     end = np.searchsorted(k.block_inputs, whole, side="right")
-    most = k.in_packed[whole]
-    choices = _choices(most, k.in_digit)
+    maximum = k.in_packed[whole]
+    choices = _choices(maximum, k.in_digit)
     fits = np.empty(min(end - begin, choices), np.int64)
     n = 0
     if end - begin <= 4 * choices:
         for at in range(begin, end):
-            if ((most | k.in_guard) - k.in_packed[k.block_inputs[at]]) & k.in_guard == k.in_guard:
+            if (
+                (maximum | k.in_guard) - k.in_packed[k.block_inputs[at]]
+            ) & k.in_guard == k.in_guard:
                 fits[n] = at
                 n += 1
         return fits[:n], end - begin
@@ -183,17 +185,17 @@ def _fitting(k, whole, top):
         if code >= k.in_stride[top] and k.in_block[code] >= 0:
             fits[n] = k.in_block[code]
             n += 1
-        part, code = _next(most, part, code, k.in_digit, k.in_stride)
+        part, code = _next(maximum, part, code, k.in_digit, k.in_stride)
         if part == 0:
             return fits[:n], 4 * choices
 
 
 @kernel(inline="always")
-def _next(most, part, code, digit, stride):
-    """Return the next choice within `most`, packed and as a code; 0 after the last."""
+def _next(maximum, part, code, digit, stride):
+    """Return the next choice within `maximum`, packed and as a code; 0 after the last."""
     for t in range(len(stride)):
         have = (part >> digit[t, 0]) & digit[t, 1]
-        if have < (most >> digit[t, 0]) & digit[t, 1]:
+        if have < (maximum >> digit[t, 0]) & digit[t, 1]:
             return part + (1 << digit[t, 0]), code + stride[t]
         part -= have << digit[t, 0]
         code -= have * stride[t]
@@ -201,11 +203,11 @@ def _next(most, part, code, digit, stride):
 
 
 @kernel()
-def _choices(most, digit):
-    """Count the choices within `most`."""
+def _choices(maximum, digit):
+    """Count the choices within `maximum`."""
     n = 1
     for t in range(len(digit)):
-        n *= 1 + ((most >> digit[t, 0]) & digit[t, 1])
+        n *= 1 + ((maximum >> digit[t, 0]) & digit[t, 1])
     return n
 
 

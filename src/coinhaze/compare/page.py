@@ -69,13 +69,14 @@ def _extremes(rows: Sequence[ComparisonRow], time: str) -> list[str]:
     if not rows:
         return []
     start = f"{IN_WORDS[time].capitalize()}, "
-    most, least = _ends(rows, lambda row: row.bits_median)
-    if len(rows) == 1 or most.bits_median - least.bits_median < 0.005:
-        whose = f"the median coin of {most.ledger}" if len(rows) == 1 else "every median coin"
-        return [f"{start}{whose} has {_bits(most.bits_median)}."]
+    maximum, minimum = _ends(rows, lambda row: row.bits_median)
+    if len(rows) == 1 or maximum.bits_median - minimum.bits_median < 0.005:
+        whose = f"the median coin of {maximum.ledger}" if len(rows) == 1 else "every median coin"
+        return [f"{start}{whose} has {_bits(maximum.bits_median)}."]
     return [
-        f"{start}the median coin has most bits on {most.ledger}, {_bits(most.bits_median)}, and "
-        f"fewest on {least.ledger}, {_bits(least.bits_median)}."
+        f"{start}the median coin has most bits on {maximum.ledger}, "
+        f"{_bits(maximum.bits_median)}, and "
+        f"fewest on {minimum.ledger}, {_bits(minimum.bits_median)}."
     ]
 
 
@@ -109,15 +110,15 @@ def _one_origin(rows: Sequence[ComparisonRow]) -> list[str]:
         here = _at(rows, time)
         if not here:
             continue
-        most, least = _ends(here, lambda row: row.one_origin)
+        maximum, minimum = _ends(here, lambda row: row.one_origin)
         start = f"{IN_WORDS[time].capitalize()}, "
-        if most.one_origin < 0.0005:
+        if maximum.one_origin < 0.0005:
             lines.append(f"{start}hardly any coin is proven to have one origin.")
             continue
-        only = len(here) == 1 or most.one_origin - least.one_origin < 0.0005
-        other = "" if only else f", {_percent(least.one_origin)} on {least.ledger}"
+        only = len(here) == 1 or maximum.one_origin - minimum.one_origin < 0.0005
+        other = "" if only else f", {_percent(minimum.one_origin)} on {minimum.ledger}"
         lines.append(
-            f"{start}{_percent(most.one_origin)} of coins on {most.ledger} are "
+            f"{start}{_percent(maximum.one_origin)} of coins on {maximum.ledger} are "
             f"proven to have one origin, 0 bits{other}."
         )
     return lines

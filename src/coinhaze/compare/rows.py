@@ -15,6 +15,7 @@ from coinhaze.amounts import Floats
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.measures.summary import AT_LEAST, summarise
 from coinhaze.report.score_files import CERTAIN, ScoreFile
+from coinhaze.units import unit_named
 
 TIMES = ("stationary", "temporal")
 EXACT = 1e-6  # bits: mean interval widths below this are those of exact solves
@@ -64,6 +65,8 @@ UNMODIFIED = {
 }
 # fmt: on
 
+HELD_DIGITS = 6  # of what sinks hold together, a sum of floats
+
 
 @dataclass(frozen=True)
 class ComparisonRow:
@@ -110,6 +113,9 @@ class ComparisonRow:
     lower_bounds: int | None = None  # the number of sinks whose bits are lower bounds
     notes: tuple[str, ...] = ()  # notes on ledger, graph and solve
     completeness: str = ""  # the ledger's completeness checks, in one line
+    held: str = (
+        ""  # what these sinks hold together, with its unit; nothing where amounts are hidden
+    )
 
     @property
     def label(self) -> str:
@@ -242,7 +248,17 @@ def row_of(file: ScoreFile, *, unmodified: bool = False) -> ComparisonRow:
         lower_bounds=file.lower_bounds,
         notes=file.notes,
         completeness=_completeness(file.about),
+        held=_held(file),
     )
+
+
+def _held(file: ScoreFile) -> str:
+    """Say what the sinks in tables hold together; in the smallest unit if the file tells none."""
+    balance = file.balance[file.held]
+    if not len(balance) or np.isnan(balance).any():
+        return ""
+    unit = unit_named(str(file.about.get("unit") or "smallest"))
+    return unit.words(round(math.fsum(balance)), significant=HELD_DIGITS)
 
 
 def rows_table(rows: Sequence[ComparisonRow]) -> pa.Table:

@@ -39,7 +39,7 @@ from coinhaze.observer.policies import is_ordered, needs_list
 from coinhaze.report.files import provenance, write_table
 from coinhaze.report.score_files import read_about, write_score_file
 from coinhaze.solve.exact.engines import EXACT_WIDTH, score_exactly
-from coinhaze.solve.lots.lots import parcels
+from coinhaze.solve.lots.lots import lots
 from coinhaze.solve.lots.payments import check_order
 from coinhaze.solve.lots.scores import score_in_order
 from coinhaze.solve.planner import thresholds
@@ -155,7 +155,7 @@ class ComparedRow:
     ) -> Scores:
         asking = self.asking
         if chain is None:
-            return score_in_order(parcels(graph, order=self.policy), rows)  # type: ignore[arg-type]
+            return score_in_order(lots(graph, order=self.policy), rows)  # type: ignore[arg-type]
 
         def solve() -> Scores:
             return score_for_mean(
@@ -179,7 +179,7 @@ class ComparedRow:
         if not source_set(graph, self.listed).labels:
             return None, (f"list: none of its {len(self.listed):,} names is in the ledger",)
         if is_ordered(self.policy):
-            held = parcels(graph, order=self.policy, listed=self.listed)  # type: ignore[arg-type]
+            held = lots(graph, order=self.policy, listed=self.listed)  # type: ignore[arg-type]
             found = score_in_order(held, rows)
             return found, found.notes
         chain = absorbing_chain(

@@ -14,6 +14,7 @@ from coinhaze.measures.summary import AT_LEAST, Summary
 from coinhaze.observer.chain import reading_words
 from coinhaze.report.files import write_table, write_text
 from coinhaze.report.grids import Grid
+from coinhaze.units import NOT_KNOWN
 
 WIDTH = 110  # of the text files, in letters
 
@@ -110,6 +111,9 @@ def _more_grid(rows: Sequence[ComparisonRow], time: str) -> Grid:
         "stated probability and its standard error (s.e.) measured over independent draws.",
         f"Method: {_listing(rows, 'method')}.",
     ]
+    holding = [row for row in rows if row.held]
+    notes += [f"Held by these sinks: {_listing(holding, 'held')} in all."] if holding else []
+    notes += [NOT_KNOWN] if any(row.held[-1].isdigit() for row in holding) else []
     notes += lower_bounds_note(rows)
     head += ["mean known", *(["exposure", "by value"] if exposed else [])]
     return Grid(f"{time.capitalize()} graphs: spread and certainty", head, lines, notes)

@@ -90,7 +90,7 @@ APPROACHES: Mapping[str, Approach] = {
         *(
             Approach(
                 f"{p.name}-bits",
-                f"the same score over parcels, {p.split}",
+                f"the same score over lots, {p.split}",
                 _bits(policy=p.name),
             )
             for p in ordered_policies()

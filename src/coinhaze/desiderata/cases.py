@@ -148,7 +148,7 @@ def _subjective(trial: _Trial) -> tuple[bool, str]:
     before, after = trial.first(mix), [trial.first(world) for world in informed]
     holds = any(value < before - ROUNDING for value in after)
     return holds, (
-        f"a mix of four {_number(before)}; told the origin, two of four, odds of 7:1:1:1"
+        f"a mix of four {_number(before)}; knowing the origin, two of four, odds of 7:1:1:1"
         f"{', the owner' if len(after) > 3 else ''}: {', '.join(map(_number, after))}"
     )
 

@@ -52,8 +52,8 @@ def bits_words(bits: float, low: float, high: float, *, lower_bound: bool = Fals
     """
     digits = digits_of(low, high)
     if lower_bound:
-        least = math.floor(max(low, 0.0) * 10**digits + EXACT) / 10**digits
-        return f"{AT_LEAST}{least:.{digits}f}"
+        minimum = math.floor(max(low, 0.0) * 10**digits + EXACT) / 10**digits
+        return f"{AT_LEAST}{minimum:.{digits}f}"
     if high <= EXACT:
         return "0"
     if digits == 0:
@@ -119,21 +119,40 @@ def though_words(top_share: float | None, bits: float) -> str | None:
     return f"though one origin alone holds {share_words(top_share)}"
 
 
-def sentence(bits: float, *, top_share: float | None = None, lower_bound: bool = False) -> str:
-    """Say in one sentence how hard a coin is to trace.
+def sentence(
+    bits: float,
+    *,
+    top_share: float | None = None,
+    lower_bound: bool = False,
+    noun: str = "coin",
+) -> str:
+    """Say in one sentence how hard a coin, an account or an address is to trace.
 
     >>> sentence(6.98, top_share=0.221)[:64]
     'As hard to trace as a coin with 126 equally likely origins, thou'
     >>> sentence(0.0)
     'One possible origin under this rule.'
     """
+    one = f"{'a' if noun == 'coin' else 'an'} {noun}"
     if lower_bound:
-        return f"At least as hard to trace as a coin with {_count_of_origins(bits)}. {LUMPED}"
+        return f"At least as hard to trace as {one} with {_count_of_origins(bits)}. {LUMPED}"
     if bits <= 0:
         return f"{ONE_ORIGIN}."
     clause = though_words(top_share, bits)
-    text = f"As hard to trace as a coin with {equal_words(bits)} equally likely origins"
+    text = f"As hard to trace as {one} with {equal_words(bits)} equally likely origins"
     return f"{text}, {clause}." if clause else f"{text}."
+
+
+def part_sentence(low: float, high: float, not_followed: float) -> tuple[str, str]:
+    """Say what is known where only a part of the past was followed, and the count it names.
+
+    >>> part_sentence(1.0, 6.98, 0.3)[0][:70]
+    'As hard to trace as a coin with 2.0 to 126 equally likely origins: 30.'
+    """
+    ends = [equal_words(end) for end in (low, high)]
+    equal = ends[0] if ends[0] == ends[1] else " to ".join(ends)
+    rest = f"{share_words(not_followed)} of its money was not followed to where it began"
+    return f"As hard to trace as a coin with {equal} equally likely origins: {rest}.", equal
 
 
 def _count_of_origins(bits: float) -> str:
@@ -165,15 +184,6 @@ def at_most_words(share: float) -> str:
     if share <= 0:
         return "none at all"
     return f"at most {math.ceil(share * 10_000 - EXACT) / 100:.2f} %"
-
-
-def count_words(number: int, one: str, many: str | None = None) -> str:
-    """Say a count with its noun.
-
-    >>> count_words(4320, "origin"), count_words(1, "origin"), count_words(2, "entry", "entries")
-    ('4,320 origins', '1 origin', '2 entries')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def amount_words(amount: str, decimals: int, unit: str, *, shortest: bool = False) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-from weakref import WeakKeyDictionary
+from collections.abc import Callable
 
 import numpy as np
 
-from coinhaze.amounts import Bools, Floats
+from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.explore.models import (
     Density,
     Histogram,
@@ -15,33 +14,18 @@ from coinhaze.explore.models import (
     Place,
 )
 from coinhaze.explore.query import Settings
-from coinhaze.graph.graph import Kind
 from coinhaze.measures import Scores
+from coinhaze.measures.scores import ZERO
 
 WIDTH = 0.25  # bits of a bar
-ZERO = 1e-9  # bits below which a coin has one origin, but for roundings
 EVERY = 2_000  # coins of which each is listed
 COLUMNS, ROWS, MAX_OUTLIERS, POINTS = 160, 100, 500, 200
-
-
-class _Sorted:
-    """Bits of all coins that have an answer, in order; kept as long as their scores."""
-
-    ready: ClassVar[WeakKeyDictionary[Scores, Floats]] = WeakKeyDictionary()
-
-    @classmethod
-    def of(cls, scores: Scores) -> Floats:
-        found = cls.ready.get(scores)
-        if found is None:
-            bits = scores.bits[counted(scores)]
-            found = cls.ready[scores] = np.sort(np.where(bits <= ZERO, 0.0, bits))
-        return found
+FAR = 20  # times the median: the farthest asks for a logarithmic axis
 
 
 def counted(scores: Scores) -> Bools:
     """Tell which rows enter the figures: those with an answer that somebody holds."""
-    burnt = scores.chain.graph.kinds[scores.nodes] == Kind.burn
-    found: Bools = ~np.isnan(scores.bits) & ~burnt
+    found: Bools = ~np.isnan(scores.bits) & ~scores.burnt
     return found
 
 
@@ -54,7 +38,7 @@ def histogram_of(scores: Scores) -> Histogram:
     >>> histogram_of(coinhaze.score(ledger)).zeros
     1
     """
-    return histogram_of_bits(_Sorted.of(scores))
+    return histogram_of_bits(scores.rising)
 
 
 def histogram_of_bits(bits: Floats) -> Histogram:
@@ -77,7 +61,11 @@ def _bar(bits: Floats) -> np.typing.NDArray[np.int64]:
 
 def place_of(scores: Scores, bits: float) -> Place:
     """Tell where some bits stand among all coins."""
-    every = _Sorted.of(scores)
+    return place_among(scores.rising, bits)
+
+
+def place_among(every: Floats, bits: float) -> Place:
+    """Tell where some bits stand among those of all coins, which rise."""
     at = 0.0 if bits <= ZERO else bits
     # A coin is not harder than itself: its own roundings are not counted.
     fewer = int(np.searchsorted(every, at - ZERO, side="left")) if at else 0
@@ -90,30 +78,51 @@ def place_of(scores: Scores, bits: float) -> Place:
 def density_of(scores: Scores, *, ledger: str, settings: Settings) -> Density:
     """Count coins by bits and steps, and name those that stand alone."""
     retained = np.flatnonzero(counted(scores) & np.isfinite(scores.steps))
-    bits, steps = np.maximum(scores.bits[retained], 0.0), scores.steps[retained]
+
+    def names_of(rows: Ints) -> list[str]:
+        found: list[str] = scores.chain.graph.names.of(scores.nodes[retained[rows]]).to_pylist()
+        return found
+
+    figures = scores.bits[retained], scores.steps[retained]
+    return density_among(*figures, names_of, ledger=ledger, settings=settings)
+
+
+def density_among(
+    bits: Floats,
+    steps: Floats,
+    names_of: Callable[[Ints], list[str]],
+    *,
+    ledger: str,
+    settings: Settings,
+) -> Density:
+    """Count coins by bits and steps; `names_of` names those that stand alone, by their places."""
+    bits = np.maximum(bits, 0.0)
     bits_high, steps_high = _end(bits, 1.0), _end(steps, 1.0)
     low = float(np.floor(steps.min(initial=1.0)))
     column = np.minimum((bits / bits_high * COLUMNS).astype(np.int64), COLUMNS - 1)
-    row = ((steps - low) / max(steps_high - low, 1e-9) * ROWS).astype(np.int64)
+    steps_high = max(steps_high, low + 1.0)
+    # A few long ways would press all others flat.
+    log = len(steps) > 0 and low >= 1 and steps_high > FAR * float(np.median(steps))
+    scale = np.log if log else np.asarray
+    up = scale(np.maximum(steps, low)) - scale(low)
+    row = (up / (scale(steps_high) - scale(low)) * ROWS).astype(np.int64)
     cell = np.minimum(row, ROWS - 1) * COLUMNS + column
     counts = np.bincount(cell, minlength=COLUMNS * ROWS)
-    alone = retained[_lone(counts, cell)]
-    names = scores.chain.graph.names.of(scores.nodes[alone]).to_pylist()
-    rows = zip(names, np.maximum(scores.bits[alone], 0).tolist(), scores.steps[alone].tolist(),
-               strict=True)  # fmt: skip
+    alone = _lone(counts, cell)
+    rows = zip(names_of(alone), bits[alone].tolist(), steps[alone].tolist(), strict=True)
     return Density(
         ledger=ledger, settings=settings, columns=COLUMNS, rows=ROWS, bits_low=0.0,
-        bits_high=bits_high, steps_low=low, steps_high=max(steps_high, low + 1.0),
+        bits_high=bits_high, steps_low=low, steps_high=steps_high, steps_log=log,
         counts=tuple(counts.tolist()),
         outliers=tuple(Outlier(name=n, bits=b, steps=s) for n, b, s in rows),
     )  # fmt: skip
 
 
-def _end(values: Floats, least: float) -> float:
-    return max(float(np.ceil(values.max(initial=0.0))), least)
+def _end(values: Floats, minimum: float) -> float:
+    return max(float(np.ceil(values.max(initial=0.0))), minimum)
 
 
-def _lone(counts: np.typing.NDArray[np.int64], cell: np.typing.NDArray[np.int64]) -> Floats:
+def _lone(counts: Ints, cell: Ints) -> Ints:
     """Find coins with the fewest neighbours in the cells around theirs, where those are few."""
     field = np.pad(counts.reshape(ROWS, COLUMNS), 2)
     around = sum(field[r : r + ROWS, c : c + COLUMNS] for r in range(5) for c in range(5)).ravel()  # type: ignore[union-attr]
@@ -125,7 +134,11 @@ def _lone(counts: np.typing.NDArray[np.int64], cell: np.typing.NDArray[np.int64]
 
 def curve_of(scores: Scores) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Give points of the share of coins with at most so many bits; 200 of them at most."""
-    bits = _Sorted.of(scores)
+    return curve_among(scores.rising)
+
+
+def curve_among(bits: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Give points of the share of coins with at most so many bits, which rise."""
     if not len(bits):
         return (), ()
     rank = np.unique(np.linspace(0, len(bits) - 1, POINTS).round().astype(np.int64))

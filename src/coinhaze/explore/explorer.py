@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from coinhaze import __version__
+from coinhaze.amounts import Ints
 from coinhaze.errors import UnknownName
 from coinhaze.explore.cache import Cache
 from coinhaze.explore.coin.answer import Question, answer_coin
 from coinhaze.explore.coin.comparators import compare
+from coinhaze.explore.coin.destinations import answer_destinations
 from coinhaze.explore.coin.shared import compare_two
 from coinhaze.explore.describe import LUMPED
-from coinhaze.explore.distribution import ZERO, counted, curve_of, density_of, histogram_of
+from coinhaze.explore.distribution import counted, curve_of, density_of, histogram_of
 from coinhaze.explore.group import Grouping
 from coinhaze.explore.ledger_index import LedgerIndex
 from coinhaze.explore.models import (
@@ -25,6 +28,7 @@ from coinhaze.explore.models import (
     CompletenessRecord,
     Curve,
     Density,
+    DestinationsAnswer,
     GroupAnswer,
     GroupKind,
     Histogram,
@@ -32,8 +36,11 @@ from coinhaze.explore.models import (
     LedgerPage,
     LedgerSummary,
     OriginsPage,
+    ScreenAnswer,
     SearchAnswer,
     SharedAnswer,
+    StatementAnswer,
+    StatementFile,
     TablePage,
     WalletAnswer,
     WhatIfAnswer,
@@ -41,25 +48,31 @@ from coinhaze.explore.models import (
 from coinhaze.explore.nodes import Nodes, node_named
 from coinhaze.explore.query import (
     CoinQuery,
+    ScreenQuery,
     Settings,
     SharedQuery,
+    StatementQuery,
     TableQuery,
     WalletQuery,
     WhatIfQuery,
 )
+from coinhaze.explore.screening import MadeStatement, make_statement
 from coinhaze.explore.search import Seeker
-from coinhaze.explore.table import Exposures, Table, cursor_at, place_of_cursor
-from coinhaze.explore.views import SMALL, ViewOptions, Views
+from coinhaze.explore.table import Exposures, Table, batches_of, cursor_at, place_of_cursor
+from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.explore.what_if import CoinSets
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.measures import Scores
+from coinhaze.measures.scores import ZERO
 from coinhaze.measures.summary import AT_LEAST
+from coinhaze.screening.report import ListFile
 from coinhaze.session import Session
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.source import Source
 
 ENDS = 10  # coins with most and with fewest bits that a ledger's page shows
 CACHED_QUESTIONS = 16
-AT_ONCE = 10_000  # rows of a batch
+CACHED_ORDERS = 16  # of tables: four bytes per row
 OWN, A_COIN, ALL_ROWS = Settings(), CoinQuery(), TableQuery()  # the ledger's own defaults
 AnyQuery = TypeVar("AnyQuery", bound=Settings)
 
@@ -69,13 +82,23 @@ def no_lists(name: str) -> Sequence[str]:
     raise UnknownName(f"no list {name!r} is loaded")
 
 
+def no_files() -> Sequence[Path]:
+    """Know no files that a ledger was read from."""
+    return ()
+
+
+def no_list_files(name: str) -> ListFile:
+    """Know no list's file."""
+    raise UnknownName(f"no list {name!r} is loaded")
+
+
 class Explorer:
-    """Answers about one ledger: its own chain and scores, and others made when asked for.
+    """Answers about one ledger: its own chain and scores, and others made on request.
 
     >>> import coinhaze.explore
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
     >>> coinhaze.explore.Explorer(ledger).coin("c").sentence.text
-    'As hard to trace as a coin with 2.0 equally likely origins.'
+    'As hard to trace as an account with 2.0 equally likely origins.'
     """
 
     def __init__(
@@ -87,26 +110,34 @@ class Explorer:
         digest: str = "",
         card: Callable[[], LedgerCard] | None = None,
         names_of: Callable[[str], Sequence[str]] = no_lists,
+        list_file: Callable[[str], ListFile] = no_list_files,
+        files: Callable[[], Sequence[Path]] = no_files,
         labels: Mapping[str, str] | None = None,
         provenance: Mapping[str, Any] | None = None,
         unit: str | None = None,
+        max_origins: int | None = None,
     ) -> None:
         """Take a ledger, or a graph or chain that was made of one.
 
         `scores` are of the chain's sinks, in order of node; without them they are computed when
         they are first needed. `card` tells the state of a ledger that is served, `names_of` gives
-        the names of a list. `unit` is what amounts are shown in, as `read` takes it.
+        the names of a list, and `list_file` what its statements say of it; `files` are those that
+        the ledger was read from, as long as they have not changed. `unit` is what amounts are
+        shown in, as `read` takes it.
+        `max_origins` says that the ledger is a part of a chain, see `explore.walked`.
         """
         session = source if isinstance(source, Session) else Session(source)
         self.id = id
         self.digest = digest
-        self.views = Views(session, scores, names_of=names_of)
+        self.views = Views(session, scores, names_of=names_of, max_origins=max_origins)
         self.index = LedgerIndex(session.graph.ledger, unit=unit)
         self.labels: Mapping[str, str] = labels or {}
         self.provenance = {"software": f"coinhaze {__version__}"} | dict(provenance or {})
         self._card = card
+        self._list_file, self._files = list_file, files
         self._seeker = Seeker(self._nodes(self.views.default))
         self._questions: Cache[Question] = Cache(CACHED_QUESTIONS)
+        self._orders: Cache[Ints] = Cache(CACHED_ORDERS)
 
     def card(self) -> LedgerCard:
         """Describe the ledger in brief."""
@@ -115,7 +146,7 @@ class Explorer:
         return LedgerCard(id=self.id, name=self.id, state="ready", **self.facts())
 
     def facts(self) -> dict[str, Any]:
-        """Give what a card tells of the ledger itself: kind, network, unit, what can be asked."""
+        """Give what a card tells of the ledger itself: kind, network, unit, possible queries."""
         views = self.views
         return {
             "kind": "coins" if views.default.view != "account" else "accounts",
@@ -133,10 +164,13 @@ class Explorer:
         return self.views.settings(query)
 
     def _nodes(self, options: ViewOptions) -> Nodes:
-        return Nodes(self.views.graph(options), self.index, ledger=self.id, labels=self.labels)
+        part = self.views.max_origins is not None
+        return Nodes(
+            self.views.graph(options), self.index, ledger=self.id, labels=self.labels, part=part
+        )
 
     def _question(self, name: str, query: Settings) -> tuple[Question, tuple[str, ...]]:
-        """Find a coin and what is known of it; the last ones asked about are kept."""
+        """Find a coin and what is known of it; the last ones are cached."""
         options = self.views.options(query)
         nodes = self._nodes(options)
         node, notes = node_named(self.views, nodes, options, name)
@@ -173,6 +207,19 @@ class Explorer:
             self.views, (first, second), self.settings(query).settings, limit=query.limit
         )
 
+    def destinations(self, name: str, query: CoinQuery = A_COIN) -> DestinationsAnswer:
+        """Say where the money that a coin, account, address or transaction had went."""
+        options = self.views.options(query)
+        nodes, notes = self._nodes(options), tuple[str, ...]()
+        # A transaction is no coin that could be shown, but it had money.
+        if not len(nodes.graph.names.nodes(f"tx:{name}")):
+            node, notes = node_named(self.views, nodes, options, name)
+            name = nodes.party_name(node) if notes else name
+        return answer_destinations(
+            self.views, nodes, options, name, self.settings(query),
+            digest=self.digest, provenance=self.provenance, notes=notes,
+        )  # fmt: skip
+
     def origins(
         self,
         name: str,
@@ -186,7 +233,7 @@ class Explorer:
         row, outcome_names = question.row, question.outcome_names
         own = question.nodes.name(question.node)
         bound = self.digest, tuple(question.options), own
-        first = 0 if after is None else place_of_cursor(after, *bound, most=len(row)) + 1
+        first = 0 if after is None else place_of_cursor(after, *bound, maximum=len(row)) + 1
         last = min(first + limit, len(row))
         return OriginsPage(
             ledger=self.id,
@@ -202,7 +249,7 @@ class Explorer:
         """Give all of a coin's origins, as columns; the first batch is empty."""
         question, _ = self._question(name, query)
         row = question.row
-        for first, last in [(0, 0), *_parts(len(row))]:
+        for first, last in [(0, 0), *batches_of(len(row))]:
             some = pa.array(row.outcomes[first:last].astype(np.int64))
             columns = {
                 "rank": pa.array(np.arange(first, last)),
@@ -233,11 +280,15 @@ class Explorer:
 
     def _table(self, query: Settings, *, exposed: bool = True) -> Table:
         options = self.views.options(query)
-        scores, exposure = self.views.scores(options), None
+        scores, exposure = self.views.informed_scores(options, self.labels), None
         if options.list is not None and exposed:
             exposure = Exposures.of(scores, self.views.listed_scores(self.views.exposing(query)))
         return Table(
-            scores, self._nodes(options), exposure=exposure, bound=(self.digest, tuple(options))
+            scores,
+            self._nodes(options),
+            exposure=exposure,
+            bound=(self.digest, tuple(options)),
+            orders=self._orders,
         )
 
     def table(self, query: TableQuery = ALL_ROWS) -> TablePage:
@@ -271,7 +322,7 @@ class Explorer:
 
     def ledger(self, query: Settings = OWN) -> LedgerPage:
         """Give the ledger's page; of a large ledger only its table tells exposure: that is long."""
-        quick = len(self.views.chain) <= SMALL
+        quick = len(self.views.chain) <= thresholds.MAX_VIEW_NODES
         table = self._table(query, exposed=quick)
         scores = table.scores
         notes = list(scores.notes)
@@ -282,7 +333,7 @@ class Explorer:
         if scores.lower_bound is not None:
             notes.append(f"{AT_LEAST} marks lower bounds. {LUMPED}")
         answered = int(np.sum(~np.isnan(scores.bits)))
-        order = table.order("-bits")[:answered]
+        order = table.order("-informed")[:answered]
         return LedgerPage(
             card=self.card(),
             settings=self.settings(query),
@@ -303,6 +354,36 @@ class Explorer:
     def wallet(self, query: WalletQuery) -> WalletAnswer:
         """Weigh a wallet."""
         return self._coin_sets(query).wallet(query, self.settings(query).settings)
+
+    def screen(self, query: ScreenQuery) -> ScreenAnswer:
+        """Screen nodes against a list: the statement as data.
+
+        >>> import coinhaze
+        >>> ledger = coinhaze.AccountLedger.from_transfers(
+        ...     [("thief", "shop", 1), ("bob", "shop", 3), ("shop", "carol", 2)])
+        >>> found = Explorer(ledger).screen(ScreenQuery(listed="thief", nodes="carol"))
+        >>> found.nodes[0]["haircut_share"]
+        0.25
+        """
+        return self._statement(query).answer()
+
+    def statement(self, query: ScreenQuery) -> StatementAnswer:
+        """Give the statement of a screening as sections to read."""
+        return self._statement(query).page(self.id, query)
+
+    def statement_file(self, query: StatementQuery) -> StatementFile:
+        """Give the statement of a screening as a file to hand over."""
+        return self._statement(query).file(self.id, query.kind)
+
+    def _statement(self, query: ScreenQuery) -> MadeStatement:
+        options = self.views.exposing(Settings(view=query.view, time=query.time))
+        return make_statement(
+            self.views.graph(options),
+            query,
+            unit=self.index.unit,
+            inputs=self._files(),
+            list_file=lambda name: (self.views.names_of(name), self._list_file(name)),
+        )
 
     def _coin_sets(self, query: Settings) -> CoinSets:
         options = self.views.options(query)
@@ -341,10 +422,6 @@ def summary_of(scores: Scores) -> LedgerSummary:
         policy=summary.policy,
         line=summary.line(),
     )
-
-
-def _parts(n: int) -> list[tuple[int, int]]:
-    return [(first, min(first + AT_ONCE, n)) for first in range(0, n, AT_ONCE)]
 
 
 def _completeness_of(found: Completeness) -> CompletenessRecord:

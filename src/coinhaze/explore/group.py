@@ -10,8 +10,9 @@ import numpy as np
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import UnknownName, shorten
+from coinhaze.explore.coin.answer import walked_figures
 from coinhaze.explore.coin.exposure import Met, is_untouched, met, met_together, tell_exposure
-from coinhaze.explore.distribution import ZERO, histogram_of_bits
+from coinhaze.explore.distribution import histogram_of_bits
 from coinhaze.explore.models import (
     Amount,
     Exposure,
@@ -24,12 +25,14 @@ from coinhaze.explore.nodes import Nodes, coins_of
 from coinhaze.explore.query import Settings, thing_link
 from coinhaze.explore.search import block_rows
 from coinhaze.explore.table import Table, cursor_at, place_of_cursor
+from coinhaze.explore.transaction import transaction_facts
 from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.graph.find import name_in, other_network
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.measures import Scores
+from coinhaze.measures.scores import rising
 from coinhaze.observer import AbsorbingChain
-from coinhaze.solve import Parcels
+from coinhaze.solve import Lots
 from coinhaze.solve.local.past import past_of
 from coinhaze.solve.lots.scores import score_in_order
 
@@ -152,7 +155,7 @@ class Grouping:
         found, notes = self._figures(group.nodes)
         order = np.argsort(-np.nan_to_num(found.bits, nan=-1.0), kind="stable")
         what = digest, tuple(self.options), group.kind, group.name
-        first = 0 if after is None else place_of_cursor(after, *what, most=len(order)) + 1
+        first = 0 if after is None else place_of_cursor(after, *what, maximum=len(order)) + 1
         page = order[first : first + limit]
         last = first + len(page)
         known = found.bits[~np.isnan(found.bits)]
@@ -180,7 +183,10 @@ class Grouping:
             lower_bounds=int(self._bounds[group.nodes].sum()),
             bits_weighted_mean=self._weighted(group.nodes, found.bits),
             exposure=None if exposed is None else self._exposure(group, exposed),
-            histogram=histogram_of_bits(np.sort(np.where(known <= ZERO, 0.0, known))),
+            histogram=histogram_of_bits(rising(known)),
+            transaction=None
+            if group.tx is None
+            else transaction_facts(self.views, self.nodes.index, group.tx),
             spends=self._spends(group),
             transactions=self._transactions(group),
             rows=tuple(self._row(found, k, int(group.nodes[k]), exposed) for k in page.tolist()),
@@ -192,23 +198,28 @@ class Grouping:
         """Give the figures of some coins: by scores that are there already, else one by one."""
         found = _Figures.empty(len(nodes))
         belief = self.views.session(self.options).belief
-        if isinstance(belief, Parcels):
+        if isinstance(belief, Lots):
             found.take(np.arange(len(nodes)), score_in_order(belief, nodes), np.arange(len(nodes)))
             return found, ()
         unscored = np.arange(len(nodes))
         if self.views.has_scores(self.options) and len(self.views.scores(self.options)):
-            scores = self.views.scores(self.options)
+            scores = self.views.informed_scores(self.options, self.nodes.labels)
             at = np.minimum(np.searchsorted(scores.nodes, nodes), len(scores) - 1)
             there = scores.nodes[at] == nodes
             found.take(np.flatnonzero(there), scores, at[there])
             unscored = np.flatnonzero(~there)
-        solver = self.views.session(self.options).structure.local
+        structure, maximum = self.views.session(self.options).structure, self.views.max_origins
+        solver = structure.local
         for k in unscored[:MAX_UNSCORED].tolist():
             node = int(nodes[k])
+            if maximum is not None:
+                row = walked_figures(structure, node, maximum)
+                found.set(k, (row.bits, row.low, row.high, row.steps))
+                continue
             if is_untouched(belief, node) or solver.lost(node):
                 continue
-            row = solver.row(node, width=WIDTH)
-            found.set(k, (row.bits, row.bits_low, row.bits_high, row.steps))
+            local = solver.row(node, width=WIDTH)
+            found.set(k, (local.bits, local.bits_low, local.bits_high, local.steps))
         if len(unscored) <= MAX_UNSCORED:
             return found, ()
         left = len(unscored) - MAX_UNSCORED
@@ -249,7 +260,7 @@ class Grouping:
         return float(np.dot(bits[known], worth) / total)
 
     def _met(self, group: GroupedCoins) -> list[Met] | None:
-        """Find the listed money of a group's coins; None where no list, or too much, is asked."""
+        """Find the listed money of a group's coins; None without a list, or if too many."""
         options = self.exposing
         listed = self.views.listed(options)
         if listed is None or len(group.nodes) > MAX_UNSCORED:

@@ -113,7 +113,7 @@ class LedgerIndex:
     def height(self, tx: int) -> int | None:
         """Give the block of a transaction, None if not known."""
         found: int | None = self.coins.heights[tx].as_py()
-        return found
+        return found if self.coins.has_heights else None
 
     def time_of_step(self, step: int) -> int | None:
         """Give when a graph's step happened, in seconds since 1970; None if not known."""
@@ -176,7 +176,7 @@ class Prefixes:
         first = int(np.searchsorted(keys, np.uint64(int.from_bytes(low, "big"))))
         last = int(np.searchsorted(keys, np.uint64(int.from_bytes(high, "big")), side="right"))
         found = order[first:last]
-        if len(octets) > LETTERS:
+        if len(octets) > LETTERS or b"\0" in octets:  # shorter names are filled up with these
             begins = pc.starts_with(self.column.take(pa.array(found)), prefix)
             found = found[begins.to_numpy(zero_copy_only=False)]
         found = found[: max(limit, 1)]

@@ -47,12 +47,20 @@ class Nodes:
     """The nodes of one graph of a ledger, described to people."""
 
     def __init__(
-        self, graph: TransactionGraph, index: LedgerIndex, *, ledger: str, labels: Mapping[str, str]
+        self,
+        graph: TransactionGraph,
+        index: LedgerIndex,
+        *,
+        ledger: str,
+        labels: Mapping[str, str],
+        part: bool = False,
     ) -> None:
+        """Take a graph; `part` says that only a part of its chain was walked back."""
         self.graph = graph
         self.index = index
         self.ledger = ledger
         self.labels = labels
+        self.part = part
         self._kinds = graph.kinds
         self._parties: dict[int, str] = {}
 
@@ -60,10 +68,10 @@ class Nodes:
         """Give the nodes of another graph of the same ledger."""
         if graph is self.graph:
             return self
-        return Nodes(graph, self.index, ledger=self.ledger, labels=self.labels)
+        return Nodes(graph, self.index, ledger=self.ledger, labels=self.labels, part=self.part)
 
     def fetch(self, nodes: Ints) -> None:
-        """Make the names of nodes that will be asked about, all at once."""
+        """Make the names of nodes that are about to be needed, all at once."""
         found = self.graph.names.parties.take(self.graph.names.party[nodes].astype(np.int64))
         self._parties |= zip(np.asarray(nodes).tolist(), found.to_pylist(), strict=True)
 
@@ -233,7 +241,7 @@ class Nodes:
 
     def _coin_href(self, node: int, name: str) -> str | None:
         tx = self.tx(node)
-        if self.index.coins.inside[tx]:
+        if self.index.coins.inside[tx] or self.part:  # a coin not followed can be, from its page
             return thing_link(self.ledger, "coin", name)
         # Of an earlier coin only its address leads on.
         owner = self.owner(node)

@@ -1,4 +1,4 @@
-"""What may be asked: settings, bodies of requests, and the addresses of pages that show them.
+"""Queries: settings, bodies of requests, and the addresses of pages that show them.
 
 Queries are frozen and refuse unknown fields. Addresses leave defaults out, have names in one order,
 and never hold a token.
@@ -50,25 +50,27 @@ class _PolicyNames:
 
 Policy = Annotated[str, AfterValidator(_policy), _PolicyNames()]
 By = Literal["hop", "time"]
+FileKind = Literal["html", "csv", "json"]
 
 # A ledger's id, made from its file name; also what jobs and lists are called by.
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,64}$")]
 # A list as links name it: its name, and the first digits of its digest if that is to be checked.
 ListName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,64}(@[0-9a-f]{4,64})?$")]
-# A coin, account, address or transaction as it is asked for. No control characters. What is
+# A coin, account, address or transaction as it is requested. No control characters. What is
 # answered has no such bounds: a ledger may hold any name.
 LONGEST_NAME = 16_384
+# A line of text for a statement.
+Line = Annotated[
+    str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")
+]
 # In an address each letter may take twelve bytes, and a head has 8 KiB.
 LONGEST_IN_ADDRESS = 512
 Name = Annotated[
     str,
     StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]*$"),
 ]
-# Digits of the smallest unit, or an amount as people write it: 0.05 BTC, 5_000_000 sat.
-AmountText = Annotated[
-    str,
-    StringConstraints(pattern=r"^([0-9]{1,80}|[0-9_]{0,80}\.?[0-9_]{1,80} ?[A-Za-z.$-]{0,16})$"),
-]
+# An amount as people write it, 0.05 BTC or 5_000_000 sat: the ledger's unit says what is wrong.
+AmountText = Annotated[str, StringConstraints(pattern=r"^[0-9_.,]{1,160} ?[A-Za-z0-9.$-]{0,16}$")]
 Digits = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,80}$")]
 
 # A box of a flow, as the flow's answer names it.
@@ -180,6 +182,20 @@ class WalletKeywords(SettingsKeywords, total=False):
     limit: float
 
 
+class ScreenKeywords(TypedDict, total=False):
+    """What can be said of a screening."""
+
+    list: str | None
+    listed: str
+    nodes: str
+    view: View | None
+    time: Time | None
+    limit: float | None
+    dust: str | None
+    case: str | None
+    analyst: str | None
+
+
 class CoinQuery(Settings):
     """How a coin is looked at: the settings, and how its flow is drawn."""
 
@@ -212,7 +228,7 @@ class TableQuery(Settings):
     """Which rows of a ledger's table; `after` is a former page's cursor."""
 
     sort: str = Field(
-        default="-bits", pattern=r"^-?(name|kind|amount|bits|steps|sources|top_share)$"
+        default="-bits", pattern=r"^-?(name|kind|amount|bits|informed|steps|sources|top_share)$"
     )
     after: str | None = Field(default=None, max_length=200)
     limit: int = Field(default=100, ge=1, le=MAX_ROWS)
@@ -250,6 +266,38 @@ class WalletQuery(Settings):
     limit: float = Field(default=0.0, ge=0, lt=1)
 
 
+class ScreenQuery(Model):
+    """What to screen against which list: one that is loaded, by name, or names as pasted text.
+
+    `nodes` are pasted, one per line: nodes, addresses or the hashes of transactions; all that hold
+    money where there are none. `limit` is the exposure above which a node is named, `dust` the
+    amount of listed money below which a finding is set apart.
+    """
+
+    list: ListName | None = None
+    listed: str = Field(default="", max_length=MAX_TEXT)
+    nodes: str = Field(default="", max_length=MAX_TEXT)
+    view: View | None = GraphOptions.view
+    time: Time | None = GraphOptions.time
+    limit: float | None = Field(default=None, ge=0, lt=1)
+    dust: AmountText | None = None
+    case: Line | None = None
+    analyst: Line | None = None
+
+
+class StatementQuery(ScreenQuery):
+    """A screening, and the kind of file that states it."""
+
+    kind: FileKind = "html"
+
+
+class WalkQuery(Model):
+    """Coins or transactions to walk back over a node or server, until bits are so narrow."""
+
+    coins: tuple[Name, ...] = Field(min_length=1, max_length=20)
+    accuracy: float = Field(default=0.1, ge=0, le=100)
+
+
 class JobQuery(Model):
     """Work to be done apart: score a ledger as its settings say."""
 
@@ -257,6 +305,7 @@ class JobQuery(Model):
     settings: Settings = Settings()
 
 
+OF_JOB = "?job={job}"  # stands in a job's page for its id: it shows what that job found
 GROUP_PATHS = {"address": "address", "transaction": "tx", "block": "block"}
 # The order of a link's settings, so that one look at a coin has one address.
 _ORDER = (
@@ -277,7 +326,7 @@ def ledger_link(ledger: str) -> str:
 def thing_link(
     ledger: str, kind: str, name: str, ask: Settings | None = None, *, ties: Sequence[str] = ()
 ) -> str:
-    """Give the page of a coin, address, transaction or block as it was asked for.
+    """Give the page of a coin, address, transaction or block as it was requested.
 
     >>> from coinhaze.explore.query import CoinQuery
     >>> thing_link("week", "coin", "ab:1", CoinQuery(policy="fifo", by="time", open=("n3",)))
@@ -286,6 +335,39 @@ def thing_link(
     '/l/week/coin/a%2Fb%3Fc?with=ab:0,cd:1'
     """
     return f"{ledger_link(ledger)}/{kind}/{_part(name)}{query_of(ask, ties=ties)}"
+
+
+def destinations_link(
+    ledger: str, name: str, ask: Settings | None = None, *, suffix: str = ""
+) -> str:
+    """Give the page of where money went.
+
+    >>> destinations_link("week", "ab:1", Settings(policy="fifo"))
+    '/l/week/coin/ab:1/destinations?policy=fifo'
+    """
+    return f"{ledger_link(ledger)}/coin/{_part(name)}/destinations{suffix}{query_of(ask)}"
+
+
+def wallet_link(ledger: str, *, job: str = "") -> str:
+    """Give the form of a wallet, or what a job has found about one.
+
+    >>> wallet_link("week", job="0a1b")
+    '/l/week/wallet?job=0a1b'
+    """
+    return f"{ledger_link(ledger)}/wallet" + (f"?{urlencode({'job': job})}" if job else "")
+
+
+def screen_link(ledger: str, nodes: str = "", ask: Settings | None = None, *, job: str = "") -> str:
+    """Give the form of a screening, filled for a node; or the statement that a job has made.
+
+    >>> screen_link("week", "ab:1", Settings(list="sanctions@71be"))
+    '/l/week/screen?nodes=ab:1&list=sanctions@71be'
+    """
+    given = {"nodes": nodes, "job": job}
+    if ask is not None:
+        given |= {"view": ask.view or "", "time": ask.time or "", "list": ask.list or ""}
+    pairs = {key: value for key, value in given.items() if value}
+    return f"{ledger_link(ledger)}/screen" + (f"?{urlencode(pairs, safe=':@')}" if pairs else "")
 
 
 def thing_data_link(
@@ -352,10 +434,16 @@ def page_of(
     query = next((each for each in args if isinstance(each, Settings)), None)
     if query is not None and more:
         query = PageQuery.model_validate({**query.model_dump(), **more})
+    if method == "destinations":
+        return destinations_link(ledger, str(args[0]), query)
     if method in ("coin", "origins", "comparators"):
         return thing_link(ledger, "coin", str(args[0]), query)
     if method == "group":
         return thing_link(ledger, GROUP_PATHS[str(args[0])], str(args[1]), query)
     if method == "wallet":
-        return f"{ledger_link(ledger)}/wallet"
+        return f"{wallet_link(ledger)}{OF_JOB}"
+    if method in ("statement", "statement_file"):
+        return f"{screen_link(ledger)}{OF_JOB}"
+    if method == "screen":
+        return screen_link(ledger)
     return table_link(query, ledger) if isinstance(query, TableQuery) else ledger_link(ledger)

@@ -28,7 +28,7 @@ from coinhaze.ledger import CoinLedger
 
 LONGEST = 2_000  # letters that are looked at
 SHORTEST = 6  # letters a beginning needs
-MOST = 20  # hits
+MAXIMUM = 20  # hits
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{64}", re.ASCII)
 _COIN = re.compile(r"(?P<txid>[0-9a-fA-F]{64})[:_#/](?:output/)?(?P<vout>[0-9]{1,10})", re.ASCII)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*:(//|(?=[a-zA-Z0-9]{20,}))", re.IGNORECASE)
@@ -65,9 +65,9 @@ class Seeker:
         return self._nothing(query, text)
 
     def _answer(self, query: str, understood: str, hits: list[Hit]) -> SearchAnswer:
-        shown = tuple(hits[:MOST])
+        shown = tuple(hits[:MAXIMUM])
         return SearchAnswer(
-            query=query[:LONGEST], understood=understood, hits=shown, more=len(hits) > MOST
+            query=query[:LONGEST], understood=understood, hits=shown, more=len(hits) > MAXIMUM
         )
 
     def _nothing(self, query: str, text: str) -> SearchAnswer:
@@ -141,13 +141,13 @@ class Seeker:
         found: list[Hit] = []
         for kind, prefixes in self._columns:
             for way in dict.fromkeys([text, text.lower()]):
-                rows = prefixes.rows(way, limit=MOST + 1)
+                rows = prefixes.rows(way, limit=MAXIMUM + 1)
                 for name in prefixes.column.take(rows).to_pylist():
                     words = f"{_words(kind)} {short_id(name)}"
                     found.append(self._hit(kind, name, _PAGES[kind], words))
                 if len(rows):
                     break
-        return found[: MOST + 1]
+        return found[: MAXIMUM + 1]
 
     @cached_property
     def _columns(self) -> list[tuple[ThingKind, Prefixes]]:

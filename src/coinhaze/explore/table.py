@@ -7,9 +7,7 @@ import binascii
 import hashlib
 import json
 from collections.abc import Iterator
-from threading import Lock
-from typing import ClassVar, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +15,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import InputError
+from coinhaze.explore.cache import Cache
 from coinhaze.explore.coin.origins import OutcomeNames
 from coinhaze.explore.models import TablePage, TableRow
 from coinhaze.explore.nodes import Nodes
@@ -28,20 +27,20 @@ from coinhaze.measures import Scores
 def cursor_at(place: int, *what: object) -> str:
     """Write a place among rows of something down; however long its name, the cursor is short.
 
-    >>> place_of_cursor(cursor_at(7, "-bits"), "-bits", most=10)
+    >>> place_of_cursor(cursor_at(7, "-bits"), "-bits", maximum=10)
     7
     """
     return base64.urlsafe_b64encode(json.dumps([_mark(what), place]).encode()).decode().rstrip("=")
 
 
-def place_of_cursor(cursor: str, *what: object, most: int) -> int:
-    """Read a place below `most` back; refuse what was written for something else."""
+def place_of_cursor(cursor: str, *what: object, maximum: int) -> int:
+    """Read a place below `maximum` back; refuse what was written for something else."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         found, place = json.loads(base64.urlsafe_b64decode(padded.encode("ascii")))
     except (binascii.Error, ValueError, TypeError, RecursionError):
         raise InputError("after is no cursor of this table: take it from the page before") from None
-    if found != _mark(what) or type(place) is not int or not 0 <= place < most:
+    if found != _mark(what) or type(place) is not int or not 0 <= place < maximum:
         raise InputError("after is a cursor of something else: begin at the first page again")
     return place
 
@@ -52,6 +51,73 @@ def _mark(what: tuple[object, ...]) -> str:
 
 
 AT_ONCE = 10_000  # rows of a batch
+
+
+def batches_of(rows: int) -> list[tuple[int, int]]:
+    """Say where batches of so many rows begin and end.
+
+    >>> batches_of(12_000)
+    [(0, 10000), (10000, 12000)]
+    """
+    return [(first, min(first + AT_ONCE, rows)) for first in range(0, rows, AT_ONCE)]
+
+
+class BitsAndSteps(Protocol):
+    """Bits and steps of all rows of a table."""
+
+    @property
+    def bits(self) -> Floats:
+        """Their bits."""
+
+    @property
+    def steps(self) -> Floats:
+        """Their expected steps."""
+
+
+def _inside(figures: BitsAndSteps, ask: TableQuery) -> Bools | None:
+    """Tell which rows lie in the ranges of a query; None where it has none."""
+    inside: Bools | None = None
+    for values, minimum, maximum in (
+        (figures.bits, ask.bits_low, ask.bits_high),
+        (figures.steps, ask.steps_low, ask.steps_high),
+    ):
+        for bound, compare in ((minimum, np.greater_equal), (maximum, np.less_equal)):
+            if bound is not None:
+                found = compare(values, bound)
+                inside = found if inside is None else inside & found
+    return inside
+
+
+def rows_in_ranges(order: Ints, figures: BitsAndSteps, ask: TableQuery) -> Ints:
+    """Give the rows in the ranges of a query, in an order of all rows."""
+    inside = _inside(figures, ask)
+    return order if inside is None else order[inside[order]]
+
+
+def page_of_rows(
+    order: Ints, figures: BitsAndSteps, ask: TableQuery, *bound: object
+) -> tuple[Ints, int, str | None]:
+    """Give the rows of a page, how many rows there are in all, and the cursor of the next page.
+
+    A cursor is the place of the page's last row in the order of all rows.
+    """
+    inside = _inside(figures, ask)
+    left = np.arange(len(order)) if inside is None else np.flatnonzero(inside[order])
+    first = 0
+    if ask.after is not None:
+        place = place_of_cursor(ask.after, ask.sort, *bound, maximum=len(order))
+        first = int(np.searchsorted(left, place, side="right"))
+    places = left[first : first + ask.limit]
+    more = first + len(places) < len(left) and len(places) > 0
+    after = cursor_at(int(places[-1]), ask.sort, *bound) if more else None
+    return order[places], len(left), after
+
+
+def ranks_of_names(names: pa.Array) -> Ints:
+    """Give the place of each name among all in the order of the alphabet."""
+    ranks = np.empty(len(names), dtype=np.int64)
+    ranks[pc.sort_indices(names).to_numpy()] = np.arange(len(names))
+    return ranks
 
 
 class Exposures(NamedTuple):
@@ -83,10 +149,7 @@ class Exposures(NamedTuple):
 
 
 class Table:
-    """The rows of some scores in orders that are found once each."""
-
-    _ready: ClassVar[WeakKeyDictionary[Scores, dict[str, Ints]]] = WeakKeyDictionary()
-    _lock: ClassVar[Lock] = Lock()
+    """The rows of some scores, in orders."""
 
     def __init__(
         self,
@@ -95,31 +158,23 @@ class Table:
         *,
         exposure: Exposures | None = None,
         bound: tuple[object, ...] = (),
+        orders: Cache[Ints] | None = None,
     ) -> None:
-        """Take scores; `exposure` has a row for each of theirs, `bound` is what cursors are for."""
+        """Take scores; `exposure` has a row for each of theirs, `bound` is what cursors are for.
+
+        `orders` are those that were found before, by what cursors are for and how they sort.
+        """
         self.scores = scores
         self.nodes = nodes
         self.exposure = exposure
         self.bound = bound
+        self.orders: Cache[Ints] = Cache(1) if orders is None else orders
 
     def page(self, ask: TableQuery) -> TablePage:
-        """Give a page; the cursor is its last row's place in the order of all rows."""
-        order = self.order(ask.sort)
-        retained = self._retained(ask)
-        left = order if retained is None else order[retained[order]]
-        first = 0
-        if ask.after is not None:
-            place = place_of_cursor(ask.after, ask.sort, *self.bound, most=len(order))
-            first = place + 1 if retained is None else int(np.sum(retained[order[: place + 1]]))
-        rows = left[first : first + ask.limit]
-        after = None
-        if first + len(rows) < len(left) and len(rows):
-            at = first + len(rows) - 1
-            if retained is not None:
-                at = int(np.flatnonzero(retained[order])[at])
-            after = cursor_at(at, ask.sort, *self.bound)
+        """Give a page of the rows in the ranges of a query."""
+        rows, total, after = page_of_rows(self.order(ask.sort), self.scores, ask, *self.bound)
         return TablePage(
-            ledger=self.nodes.ledger, query=ask, total=len(left), rows=self.rows(rows), after=after
+            ledger=self.nodes.ledger, query=ask, total=total, rows=self.rows(rows), after=after
         )
 
     def rows(self, rows: Ints) -> tuple[TableRow, ...]:
@@ -148,6 +203,10 @@ class Table:
                     top=self._top(outcome_names, int(scores.top[row])),
                     top_share=_share(float(scores.top_probability[row])),
                     exposure=None if exposure is None else _share(float(exposure[row])),
+                    informed={
+                        observer: float(each.bits[row])
+                        for observer, each in scores.informed.items()
+                    },
                     label=nodes.label(node),
                     href=href or "",
                 )
@@ -168,14 +227,9 @@ class Table:
 
     def batches(self, ask: TableQuery) -> Iterator[pa.RecordBatch]:
         """Give all rows the filter leaves as columns; the first batch is empty and tells names."""
-        order, retained = self.order(ask.sort), self._retained(ask)
-        left = order if retained is None else order[retained[order]]
-        for first in range(0, max(len(left), 1), AT_ONCE):
-            rows = left[first : first + AT_ONCE]
-            if first == 0:
-                yield self._batch(rows[:0])
-            if len(rows):
-                yield self._batch(rows)
+        left = rows_in_ranges(self.order(ask.sort), self.scores, ask)
+        for first, last in [(0, 0), *batches_of(len(left))]:
+            yield self._batch(left[first:last])
 
     def _batch(self, rows: Ints) -> pa.RecordBatch:
         scores, graph = self.scores, self.nodes.graph
@@ -190,6 +244,9 @@ class Table:
         }
         for name in ("bits", "bits_low", "bits_high", "miss", "steps"):
             columns[name] = _known(getattr(scores, name)[rows])
+        for each in scores.informed.values():
+            if each.observer is not None:
+                columns[each.observer.column] = _known(each.bits[rows])
         sources = scores.sources[rows]
         columns["sources"] = pa.array(sources, mask=np.isnan(sources)).cast(pa.int64())
         top = scores.top[rows]
@@ -210,12 +267,7 @@ class Table:
 
     def order(self, sort: str) -> Ints:
         """Give all rows in an order; those without an answer come last, ties in ledger order."""
-        with self._lock:
-            orders = self._ready.setdefault(self.scores, {})
-        found = orders.get(sort)
-        if found is None:
-            found = orders[sort] = self._sorted(sort)
-        return found
+        return self.orders.make((*self.bound, sort), lambda: self._sorted(sort))
 
     def _sorted(self, sort: str) -> Ints:
         column, falling = sort.removeprefix("-"), sort.startswith("-")
@@ -232,6 +284,10 @@ class Table:
             values = scores.top_probability if column == "top_share" else getattr(scores, column)
             # Bits that differ by roundings alone are equal; the ledger's order decides.
             return [np.round(values, 9)]
+        if column == "informed":
+            # What the most informed observer lacks, then the naive one.
+            lacked = [each.bits for each in scores.informed.values()][-1:]
+            return [np.round(values, 9) for values in (*lacked, scores.bits)]
         if column == "kind":
             return [graph.kinds[scores.nodes].astype(np.int64)]
         if column == "amount":
@@ -239,24 +295,7 @@ class Table:
                 return [np.zeros(len(scores), dtype=np.int64)]
             digits = graph.closing.take(scores.nodes).digits
             return [digits[:, k] for k in range(digits.shape[1] - 1, -1, -1)]
-        names = graph.names.of(scores.nodes.astype(np.int64))
-        rank = np.empty(len(scores), dtype=np.int64)
-        rank[pc.sort_indices(names).to_numpy()] = np.arange(len(scores))
-        return [rank]
-
-    def _retained(self, ask: TableQuery) -> Bools | None:
-        """Tell which rows lie in the ranges asked for; None where none is asked for."""
-        retained: Bools | None = None
-        for name, least, most in (
-            ("bits", ask.bits_low, ask.bits_high),
-            ("steps", ask.steps_low, ask.steps_high),
-        ):
-            values = getattr(self.scores, name)
-            for bound, inside in ((least, np.greater_equal), (most, np.less_equal)):
-                if bound is not None:
-                    found = inside(values, bound)
-                    retained = found if retained is None else retained & found
-        return retained
+        return [ranks_of_names(graph.names.of(scores.nodes.astype(np.int64)))]
 
 
 def _share(value: float) -> float | None:

@@ -17,25 +17,35 @@ from coinhaze.explore.cache import Cache, progress
 from coinhaze.explore.query import Settings
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.graph.build import default_time
+from coinhaze.graph.clusters.change import change_outputs
 from coinhaze.graph.find import name_in
 from coinhaze.graph.graph import Kind
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain
+from coinhaze.observer.chain import SourceNames
 from coinhaze.observer.knowledge import SourceSet, source_set
 from coinhaze.observer.owners import Observer, ladder
-from coinhaze.observer.policies import POLICIES, Policy, default_policy, score_policies
+from coinhaze.observer.policies import (
+    POLICIES,
+    Policy,
+    default_policy,
+    score_policies,
+    weighing_policies,
+)
 from coinhaze.options import Accuracy
 from coinhaze.session import Session
 from coinhaze.solve import score_or_reached
+from coinhaze.solve.informed import informed
+from coinhaze.solve.local.destinations import forward_structure
+from coinhaze.solve.planner import thresholds
+from coinhaze.solve.structure.structure import Structure
 
-# Larger graphs than this are scored to so many bits, so that an answer comes.
-SMALL, NEARLY = 300_000, 0.05
 # Graphs of other views, and sessions of them, that are cached: of a large ledger each takes
 # gigabytes.
 CACHED, CACHED_LARGE, CACHED_LISTS = (3, 6), (1, 2), 8
 LARGE = 1_000_000  # nodes
-FEW = 20_000  # nodes of a chain that is solved for a list whenever one coin is asked about
+WALKED = "a part of a chain that was walked back"
 SNAPSHOTS = re.compile(r":[0-9]+$")
 AnyQuery = TypeVar("AnyQuery", bound=Settings)
 
@@ -55,7 +65,7 @@ class ViewOptions(NamedTuple):
 
     @property
     def ordered(self) -> bool:
-        """Whether parcels are followed, not a walk."""
+        """Whether lots are followed, not a walk."""
         return self.rule.ordered
 
     @property
@@ -82,7 +92,13 @@ class Views:
         scores: Scores | None,
         *,
         names_of: Callable[[str], Sequence[str]],
+        max_origins: int | None = None,
     ) -> None:
+        """Take a session; `max_origins` says that its ledger is a part of a chain, walked back.
+
+        Then figures of single coins are bounded over the whole chain, and nothing else is given.
+        """
+        self.max_origins = max_origins
         self.chain = chain = session.chain
         self.ledger = chain.graph.ledger
         self.names_of = names_of
@@ -94,6 +110,8 @@ class Views:
         self._sessions: Cache[Session] = Cache(sessions)
         self._lists: Cache[Listed] = Cache(CACHED_LISTS)
         self._observers: Cache[tuple[Observer, ...]] = Cache(1)
+        self._informed: Cache[Scores] = Cache(2)
+        self._forward: Cache[Structure] = Cache(sessions)
 
     @staticmethod
     def _own(chain: AbsorbingChain) -> ViewOptions:
@@ -108,10 +126,27 @@ class Views:
         """Give the informed observers of the ledger, found once; `labels` are its own."""
         return self._observers.make((), lambda: ladder(self.ledger, labels=labels))
 
+    @property
+    def tells_observers(self) -> bool:
+        """Whether informed observers stand beside the naive one on every page.
+
+        Of a large ledger they are found on request: that takes a while.
+        """
+        return len(self.chain) <= thresholds.MAX_VIEW_NODES and self.max_origins is None
+
+    @cached_property
+    def change(self) -> frozenset[int]:
+        """The coins of the ledger that are recognised as change."""
+        assert isinstance(self.ledger, CoinLedger)
+        return frozenset(change_outputs(self.ledger).tolist())
+
     @cached_property
     def policies(self) -> tuple[str, ...]:
-        """What rules can be asked for, the default first."""
+        """What policies can be requested, the default first."""
         own = self.default.policy
+        if self.max_origins is not None:
+            # The past of what was not followed is bounded where money is split by shares alone.
+            return tuple(p.column for p in weighing_policies())
         found = score_policies(hides_amounts=self.chain.graph.amounts is None)
         can = (p.column for p in found if not (p.ordered and self.no_snapshots))
         return own, *(name for name in can if name != own)
@@ -140,7 +175,8 @@ class Views:
         ledger = self.ledger
         if not isinstance(ledger, CoinLedger):
             return False
-        return ledger.output_value is None or ledger.has_unknown
+        part = self.max_origins is not None
+        return part or ledger.output_value is None or ledger.has_unknown
 
     def settings(self, query: AnyQuery) -> AnyQuery:
         """Put defaults in the place of what was left open; refuse what does not go together."""
@@ -163,9 +199,9 @@ class Views:
         if self.no_snapshots and (rule.ordered or query.time == "temporal"):
             raise UsageError(self.no_snapshots)
         if policy not in self.policies:
+            why = "a ledger that hides amounts" if self.max_origins is None else WALKED
             raise UsageError(
-                f"policy {policy} has no meaning for a ledger that hides amounts: "
-                f"one of {', '.join(self.policies)}"
+                f"policy {policy} has no meaning for {why}: one of {', '.join(self.policies)}"
             )
         view = query.view or self.default.view
         if view not in self.views:
@@ -179,7 +215,7 @@ class Views:
             return ViewOptions(policy, view, "temporal", query.list)
         time = query.time
         if rule.ordered:
-            # Parcels need to know what came first.
+            # Lots need to know what came first.
             if time == "stationary":
                 raise UsageError(f"{policy} needs the order of payments: time=temporal")
             if view == "address":
@@ -222,7 +258,7 @@ class Views:
         return graph
 
     def listed(self, options: ViewOptions) -> Listed | None:
-        """Give the list of a look in its graph, None where none is asked for."""
+        """Give the list of a look in its graph, None without a list."""
         name = options.list
         if name is None:
             return None
@@ -243,6 +279,13 @@ class Views:
         if key == (self.default, False):
             return self._session
         return self._sessions.make(key, lambda: self._begin(options, key[1]))
+
+    def forward(self, options: ViewOptions) -> Structure:
+        """Give the chain of a walk forward under a look."""
+        key = options._replace(list=None)
+        return self._forward.make(
+            key, lambda: forward_structure(self.graph(options), policy=options.policy)
+        )
 
     def _key(self, options: ViewOptions, *, listed: bool = False) -> tuple[ViewOptions, bool]:
         with_list = listed or options.rule.needs_list
@@ -265,7 +308,11 @@ class Views:
     def is_quick(self, options: ViewOptions) -> bool:
         """Tell whether an answer under a look needs no long work before."""
         key = self._key(options)
-        return key[0] == self.default or len(self.chain) <= SMALL or key in self._sessions
+        return (
+            key[0] == self.default
+            or len(self.chain) <= thresholds.MAX_VIEW_NODES
+            or key in self._sessions
+        )
 
     def has_scores(self, options: ViewOptions) -> bool:
         """Tell whether scores are there without any work."""
@@ -273,9 +320,22 @@ class Views:
 
     def scores(self, options: ViewOptions) -> Scores:
         """Give the scores of all sinks under a look; the list counts under poison only."""
+        if self.max_origins is not None:
+            raise UsageError(f"{WALKED} tells of single coins, not of all at once: look at one")
         if self._key(options) == (self.default, False) and self._scores is not None:
             return self._scores
         return _scored(self.session(options))
+
+    def informed_scores(self, options: ViewOptions, labels: Mapping[str, str]) -> Scores:
+        """Give the scores of all sinks, with informed observers' bits where pages tell them."""
+        scores = self.scores(options)
+        walks = isinstance(scores.chain, AbsorbingChain)
+        if not walks or type(scores.chain.outcomes) is not SourceNames or not self.tells_observers:
+            return scores
+        if not self.observers(labels):
+            return scores
+        key = self._key(options)
+        return self._informed.make(key, lambda: informed(scores, labels=labels))
 
     def listed_scores(self, options: ViewOptions) -> Scores | None:
         """Give scores of all sinks that tell exposure; None where nothing of a list is here."""
@@ -287,7 +347,7 @@ class Views:
     def listed_row(self, options: ViewOptions, node: int) -> tuple[float, float, float] | None:
         """Give a sink's exposure and its proven bounds where that was, or is soon, solved."""
         there = self._sessions.get(self._key(options, listed=True))
-        if len(self.chain) > FEW and (there is None or not there.scores):
+        if len(self.chain) > thresholds.MAX_LISTED_NODES and (there is None or not there.scores):
             return None
         scores = self.listed_scores(options)
         return None if scores is None else _exposure_of(scores, node)
@@ -323,7 +383,9 @@ def _scored(session: Session) -> Scores:
     """Give the scores of all sinks, exact where that does not take long."""
     if session.is_ordered:
         return session.score()
-    accuracy: Accuracy = "exact" if len(session.chain) <= SMALL else NEARLY
+    accuracy: Accuracy = (
+        "exact" if len(session.chain) <= thresholds.MAX_VIEW_NODES else thresholds.NEARLY
+    )
     return session.score_or_reached(accuracy=accuracy, progress=progress())
 
 

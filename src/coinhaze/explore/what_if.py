@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from coinhaze.errors import InputError, UsageError
 from coinhaze.explore.cache import progress
 from coinhaze.explore.coin.exposure import Met, met, met_together
+from coinhaze.explore.coin.observers import observed_bits
 from coinhaze.explore.describe import OWNERSHIP
 from coinhaze.explore.models import (
     Amount,
@@ -31,25 +32,28 @@ from coinhaze.explore.views import LARGE, ViewOptions, Views
 from coinhaze.formats.lists.coins import parse_coin_list, parse_entry
 from coinhaze.formats.lists.parties import parse_parties
 from coinhaze.formats.psbt import parse_psbt
+from coinhaze.measures.mixture import Mixture, bits_beyond
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.policies import score_policies, weighing_policies
 from coinhaze.solve.local.mixing import NearlyMixed, mix_nearly
 from coinhaze.solve.local.past import past_of
 from coinhaze.units import Unit
-from coinhaze.wallet.holdings import WalletCoin, exposed_chain, find_coin, find_coins, network_of
+from coinhaze.wallet.holdings import WalletCoin, exposed_chain, find_coin, find_listed, network_of
 from coinhaze.wallet.parties import NO_TABLE
-from coinhaze.wallet.report import (
-    IS_NOT,
-    how_sure,
-    in_short,
-    learns_words,
-    verdict_words,
-    would_change,
-)
 from coinhaze.wallet.suggestion import SpendChoice, Suggestion, suggest_coins
 from coinhaze.wallet.wallet import CoinSet, Combination, Wallet, weigh_wallet
 from coinhaze.wallet.what_if import TO_COINS, Proposal, propose
 from coinhaze.wallet.who_learns import Learnt
+from coinhaze.wallet.words import (
+    IS_NOT,
+    how_sure,
+    in_short,
+    informed_words,
+    learns_words,
+    observed_words,
+    verdict_words,
+    would_change,
+)
 
 # Bits the intervals of a coin, and of coins together, may have. The exact way takes seconds in a
 # large ledger: while somebody tries coins out, a wider interval at once says more.
@@ -73,6 +77,12 @@ class Bounded(Protocol):
         """Their upper bound."""
 
 
+class _Range(NamedTuple):
+    bits: float
+    bits_low: float
+    bits_high: float
+
+
 class CoinSets:
     """Coins of one look at a ledger that are to be spent."""
 
@@ -94,10 +104,19 @@ class CoinSets:
             return None
         return self.views.session(self.options, listed=True).chain
 
+    def bounded(self, row: Mixture) -> Bounded:
+        """Give bits with their interval: over the whole chain where only a part is at hand."""
+        maximum = self.views.max_origins
+        if maximum is None:
+            return row
+        beyond = bits_beyond(row, maximum)
+        bits = min(max(row.bits, beyond.bits_low), beyond.bits_high)
+        return _Range(bits, beyond.bits_low, beyond.bits_high)
+
     def before(
-        self, coin: WalletCoin, row: Bounded, exposure: float | None, most: float | None
+        self, coin: WalletCoin, row: Bounded, exposure: float | None, maximum: float | None
     ) -> Before:
-        """Tell a coin as it is; `most` is the most its exposure can be."""
+        """Tell a coin as it is; `maximum` is the most its exposure can be."""
         return Before(
             name=coin.name,
             amount=self.amount([coin]),
@@ -107,13 +126,14 @@ class CoinSets:
             bits_high=row.bits_high,
             lower_bound=self.lower_bound([coin]),
             exposure=exposure,
-            exposure_high=most,
+            exposure_high=maximum,
             href=thing_link(self.nodes.ledger, "coin", coin.name),
         )
 
     def together(self, some: Combination, coins: Sequence[WalletCoin], *, limit: float) -> Together:
         """Tell coins put together."""
-        row, exposure = some.after, some.exposure
+        exposure = some.exposure
+        row = self.bounded(some.after)
         chosen = [coin for coin in coins if coin.name in set(some.coins)]
         return Together(
             coins=some.coins,
@@ -157,15 +177,20 @@ class CoinSets:
 
     def _exactly(self, coins: Sequence[WalletCoin], settings: Settings) -> WhatIfAnswer:
         chain, listed = self.views.session(self.options).chain, self.listed_chain()
-        coin_set = CoinSet(chain, coins, exposed=listed)
+        coin_set = CoinSet(chain, coins, exposed=listed, max_origins=self.views.max_origins)
         alone = [coin_set.together([coin.name]) for coin in coins]
         after = coin_set.together([coin.name for coin in coins])
-        steps = after.after.steps + TO_COINS
+        steps = math.nan if after.open else after.after.steps + TO_COINS
         return WhatIfAnswer(
             ledger=self.nodes.ledger,
             settings=settings,
             before=tuple(
-                self.before(coin, one.after, one.exposure, one.exposure)
+                self.before(
+                    coin,
+                    self.bounded(one.after),
+                    one.exposure,
+                    None if one.exposure is None else min(one.exposure + one.open, 1.0),
+                )
                 for coin, one in zip(coins, alone, strict=True)
             ),
             after=self.together(after, coins, limit=0.0),
@@ -240,7 +265,7 @@ class CoinSets:
                 f"{self.options.policy} has no shares to weigh a wallet by: ask by {others}"
             )
         graph = self.nodes.graph
-        coins = find_coins(graph, parse_coin_list(ask.coins.encode(), where="coins"))
+        coins, notes = find_listed(graph, parse_coin_list(ask.coins.encode(), where="coins"))
         if len(coins) > MAX_COINS:
             raise UsageError(
                 f"{len(coins):,} coins are too many to weigh here, {MAX_COINS} at most: "
@@ -252,20 +277,23 @@ class CoinSets:
         if names:
             if self.options.list is not None:
                 raise UsageError("name exposed addresses or a list, not both")
-            listed = exposed_chain(graph, names, policy=str(chain.settings["policy"]))
+            part = self.views.max_origins is not None
+            policy = str(chain.settings["policy"])
+            listed = exposed_chain(graph, names, is_part=part, policy=policy)
         progress()(0.3)
         wallet = weigh_wallet(
             chain,
             coins,
             exposed=listed,
             limit=ask.limit,
+            max_origins=self.views.max_origins,
             labels=self.nodes.labels,
+            observers=self.views.observers(self.nodes.labels),
             known=parse_parties(ask.known, where="known") if ask.known.strip() else NO_TABLE,
         )
         suggestion = None
         if ask.amount is not None:
-            whole = ask.amount.isdigit()
-            amount = int(ask.amount) if whole else self.unit.read(ask.amount)
+            amount = self.unit.read(ask.amount)
             payee = ask.payee.strip() or None
             suggestion = suggest_coins(wallet, amount, payee=payee, unit=self.unit)
         proposal = None
@@ -273,7 +301,8 @@ class CoinSets:
             network = network_of(graph)
             sent = parse_psbt(ask.psbt.strip().encode(), network=network)
             proposal = propose(wallet, sent, what="the PSBT")
-        return self._weighed(wallet, proposal, suggestion, settings)
+        answer = self._weighed(wallet, proposal, suggestion, settings)
+        return answer.model_copy(update={"notes": (*answer.notes, *notes)})
 
     @property
     def unit(self) -> Unit:
@@ -299,6 +328,7 @@ class CoinSets:
             total=None if wallet.total is None else self.nodes.index.amount(wallet.total),
             limit=wallet.limit,
             in_short=tuple(in_short(wallet, proposal, suggestion, self.unit)),
+            informed=informed_words(wallet),
             coins=self._coins(wallet),
             parties=tuple(
                 PartyKnows(
@@ -363,7 +393,14 @@ class CoinSets:
 
     def _coins(self, wallet: Wallet) -> tuple[Before, ...]:
         return tuple(
-            self.before(holding.coin, holding.row, holding.exposure, holding.exposure_high)
+            self.before(
+                holding.coin, self.bounded(holding.row), holding.exposure, holding.exposure_high
+            ).model_copy(
+                update={
+                    "observers": tuple(map(observed_bits, holding.informed)),
+                    "observed": observed_words(holding),
+                }
+            )
             for holding in wallet.holdings
         )
 
@@ -390,7 +427,7 @@ class CoinSets:
 
 
 def _exposed_names(text: str) -> list[str]:
-    """Read addresses or coins that were pasted, one a line, each once."""
+    """Read addresses or coins that were pasted, one per line, each once."""
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
     entries = [parse_entry(line, f"exposed:{k + 1}") for k, line in enumerate(lines) if line]
     return list(dict.fromkeys(entry.coin or entry.address or "" for entry in entries))

@@ -8,6 +8,7 @@ import io
 import itertools
 import lzma
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -31,11 +32,15 @@ SUFFIXES = {".gz": GZIP, ".xz": XZ, ".zst": ZSTD, ".bz2": BZIP2, ".zip": ZIP}
 MAX_RATIO = 200
 RATIO_VARIABLE = "COINHAZE_MAX_RATIO"
 FREE = 64 << 20
+# How people write a server: HOST:PORT or a web address; a path has lost one of its slashes.
+_SERVER = re.compile(r"[A-Za-z0-9.-]+:[0-9]{1,5}|[a-z+]+:/{1,2}[^/].*")
 # What reading a damaged or absent file can raise.
 UNREADABLE = (
     OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowInvalid, zipfile.BadZipFile,
     NotImplementedError,
 )  # fmt: skip
+
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, pa.ArrowInvalid, zipfile.BadZipFile)
 
 
 @contextmanager
@@ -44,9 +49,26 @@ def errors_of_reading(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        raise InputError(f"{path}: no such file{_server_meant(path)}") from None
     except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: Exception) -> InputError:
+    """Make the error of a file that cannot be read, with what mends it."""
+    damaged = isinstance(error, _DAMAGED) or not getattr(error, "errno", None)
+    why = "cut short or damaged, or no packed file: download or copy it again"
+    return InputError(f"{path}: cannot be read: {error}" + (f" ({why})" if damaged else ""))
+
+
+def _server_meant(path: Path) -> str:
+    """Say how servers are named, to who wrote HOST:PORT or an address without its kind."""
+    if not _SERVER.fullmatch(str(path)):
+        return ""
+    return (
+        "; a server or node is named with its kind, such as electrum+ssl://HOST:50002, "
+        "esplora+https://HOST/api or bitcoin+http://HOST:8332"
+    )
 
 
 def packing(path: Path) -> bytes:
@@ -142,7 +164,7 @@ class _Capped(io.RawIOBase):
         self.path = path
         self.packed = packed
         self.ratio = _max_ratio()
-        self.left = self.most = max(FREE, self.ratio * path.stat().st_size)
+        self.left = self.maximum = max(FREE, self.ratio * path.stat().st_size)
 
     def readable(self) -> bool:
         return True
@@ -153,7 +175,7 @@ class _Capped(io.RawIOBase):
         self.left -= count
         if self.left < 0:
             raise InputError(
-                f"{self.path}: unpacks to more than {self.most:,} bytes: of a packed file "
+                f"{self.path}: unpacks to more than {self.maximum:,} bytes: of a packed file "
                 f"{self.ratio} times its size is read, or {FREE:,} bytes if that is more; if it is "
                 f"meant to hold so much, set {RATIO_VARIABLE} to a larger number"
             )
@@ -161,7 +183,7 @@ class _Capped(io.RawIOBase):
 
     def tell(self) -> int:
         """Give how many bytes were unpacked."""
-        return self.most - self.left
+        return self.maximum - self.left
 
     def close(self) -> None:
         """Close the stream beneath, and the file."""
@@ -179,15 +201,12 @@ def _max_ratio() -> int:
     return int(text)
 
 
-def read_plain(path: Path, *, most: int, what: str) -> bytes:
+def read_plain(path: Path, *, maximum: int, what: str) -> bytes:
     """Read a whole file of at most so many bytes, unpacked."""
-    try:
-        with open_plain(path) as file:
-            content = bytes(file.read(most + 1))
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-    if len(content) > most:
-        raise InputError(f"{path}: more than {most} bytes of {what}")
+    with errors_of_reading(path), open_plain(path) as file:
+        content = bytes(file.read(maximum + 1))
+    if len(content) > maximum:
+        raise InputError(f"{path}: more than {maximum} bytes of {what}")
     return content
 
 

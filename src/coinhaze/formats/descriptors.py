@@ -25,7 +25,7 @@ from coinhaze.errors import InputError, UsageError, hide_wallet_keys, keep_secre
 from coinhaze.formats.bitcoin_raw.networks import base58_octets
 
 LONGEST = 8_192  # letters of a descriptor
-MOST_KEYS = 20  # of a multisig in wsh; fewer elsewhere
+MAX_KEYS = 20  # of a multisig in wsh; fewer elsewhere
 HARDENED = 1 << 31
 BRANCHES = ("receive", "change")
 
@@ -97,19 +97,21 @@ def refuse_private(text: str, where: str) -> None:
 
     >>> refuse_private("zoo " * 11 + "wrong", "here")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    coinhaze.errors.InputError: here: words of a seed: ...
+    coinhaze.errors.InputError: here: words of a seed, with which anybody can spend the coins: ...
     """
+    instead = "the extended public key (xpub, ypub, zpub) or the public descriptor of the wallet"
+    if '"descriptors"' in text:
+        instead = "what `bitcoin-cli listdescriptors` says without `true`"
     what = "words of a seed" if (found := _SEED.findall(text)) else ""
     if not what and (found := _PRIVATE.findall(text)):
         what = "an extended private key"
     if not what and (found := [wif for wif in _WIF.findall(text) if _is_wif(wif)]):
-        what = "a private key (WIF)"
+        what, instead = "a private key (WIF)", "its address"
     if what:
         keep_secret(*found)
         raise InputError(
-            f"{where}: {what}: nothing here needs it, and whoever has it can spend the coins; it "
-            "was neither stored nor shown, but may be in your shell's history. Give the extended "
-            "public key (xpub, ypub, zpub) or the public descriptor of the wallet"
+            f"{where}: {what}, with which anybody can spend the coins: it was neither stored nor "
+            f"shown; if you typed it, clear it from your shell's history. Give {instead} instead"
         )
 
 
@@ -227,7 +229,10 @@ def _decoded(text: str) -> tuple[_Extended, str, bool]:
     """Read an extended key; also tell the kind of script it is for, and whether of mainnet."""
     octets = base58_octets(text)
     if octets is None:
-        raise _Wrong("an extended key that is cut short or mistyped: its checksum is wrong")
+        raise _Wrong(
+            "an extended key that is cut short or mistyped (its checksum is wrong): copy "
+            "it again, whole, from the wallet"
+        )
     if len(octets) != 78:
         raise _Wrong(f"an extended key of {len(octets)} bytes, where it has 78")
     version = octets[:4].hex()
@@ -284,9 +289,9 @@ def _descriptor(text: str) -> tuple[Descriptor, ...]:
     elif kind in ("multi", "sortedmulti") and functions[:-1] in (["sh"], ["wsh"], ["sh", "wsh"]):
         threshold, *rest = inner.split(",")
         keys = [_KeyText.read(text, "sh" if functions == ["sh", kind] else "wsh") for text in rest]
-        most = 15 if functions == ["sh", kind] else MOST_KEYS
-        if not 1 <= len(keys) <= most or not _STEP.fullmatch(threshold):
-            raise _Wrong(f"{name} needs a number, and 1 to {most} keys after it")
+        maximum = 15 if functions == ["sh", kind] else MAX_KEYS
+        if not 1 <= len(keys) <= maximum or not _STEP.fullmatch(threshold):
+            raise _Wrong(f"{name} needs a number, and 1 to {maximum} keys after it")
         if not 1 <= int(threshold) <= len(keys):
             raise _Wrong(f"{name}: {int(threshold)} signatures of {len(keys)} keys")
     else:
@@ -361,7 +366,9 @@ def _choices(step: str) -> list[int]:
     numbers = some[1].split(";") if some else [step]
     if step.endswith(("'", "h", "H")):
         raise _Wrong(
-            "a hardened step (' or h) after the public key, which only the private key can take"
+            "a hardened step (' or h) after the public key needs the private key: take the xpub "
+            "that the wallet shows for the path up to that step, and write only the steps after "
+            "it; without the ' it would be other addresses"
         )
     if not all(_STEP.fullmatch(n) and int(n) < HARDENED for n in numbers):
         raise _Wrong("a step of a path that is no number: /0/*, /<0;1>/* are paths")

@@ -21,17 +21,18 @@ from coinhaze.formats.bitcoin_raw.scripts import owners_of
 from coinhaze.formats.bitcoin_raw.wire import Cursor, Malformed, double_sha256, id_text
 from coinhaze.formats.compression import read_plain
 from coinhaze.ledger.coins import Input, Output, Transaction
+from coinhaze.units import SMALLEST, UNITS
 
-MOST_VALUE = 2**63 - 1
+MAX_VALUE = 2**63 - 1
 # The least bytes of an input (id, number, empty script, sequence) and of an output.
-LEAST_INPUT, LEAST_OUTPUT = 41, 9
+MIN_INPUT, MIN_OUTPUT = 41, 9
 
 MAGIC = b"psbt\xff"
 LARGEST = 1 << 26  # bytes; each coin may carry the whole transaction that made it
 # Types of records by map: the transaction, its inputs, its outputs.
 UNSIGNED_TX, TX_VERSION, LOCKTIME, INPUTS, OUTPUTS, VERSION = 0x00, 0x02, 0x03, 0x04, 0x05, 0xFB
 WHOLE_TX, WITNESS_COIN, PREVIOUS_TXID, PREVIOUS_VOUT, SEQUENCE = 0x00, 0x01, 0x0E, 0x0F, 0x10
-LEAST_TIME, LEAST_HEIGHT = 0x11, 0x12
+MIN_TIME, MIN_HEIGHT = 0x11, 0x12
 AMOUNT, SCRIPT = 0x03, 0x04
 # Those of version 2 alone.
 _NEW = ({TX_VERSION, LOCKTIME, INPUTS, OUTPUTS, 0x06}, set(range(0x0E, 0x13)), {AMOUNT, SCRIPT})
@@ -71,11 +72,11 @@ def read_transaction(octets: bytes, *, witness: bool = True) -> PlainTransaction
         cursor.skip(2)
     body = cursor.at
     spends, scripts = [], 0
-    for _ in range(cursor.count(LEAST_INPUT)):
+    for _ in range(cursor.count(MIN_INPUT)):
         spends.append((id_text(cursor.take(32)), cursor.unsigned(4)))
         scripts += len(cursor.text())
         cursor.skip(4)
-    pays = tuple(read_paid(cursor) for _ in range(cursor.count(LEAST_OUTPUT)))
+    pays = tuple(read_paid(cursor) for _ in range(cursor.count(MIN_OUTPUT)))
     end = cursor.at
     if has_witness:
         for _ in spends:
@@ -91,7 +92,7 @@ def read_transaction(octets: bytes, *, witness: bool = True) -> PlainTransaction
 def read_paid(cursor: Cursor) -> Paid:
     """Read an output: its value and script."""
     value = cursor.unsigned(8)
-    if value > MOST_VALUE:
+    if value > MAX_VALUE:
         raise Malformed(f"a value below 0 or above 2^63 - 1: {value}")
     return Paid(value, cursor.text())
 
@@ -102,7 +103,7 @@ def read_psbt(path: str | Path, *, network: Network = BITCOIN) -> Transaction:
     The id is that of the transaction without signatures: the one it will have if all its coins
     are of witness kind.
     """
-    content = read_plain(Path(path), most=LARGEST, what="a PSBT")
+    content = read_plain(Path(path), maximum=LARGEST, what="a PSBT")
     return parse_psbt(content, network=network, where=str(path))
 
 
@@ -118,11 +119,6 @@ def parse_psbt(content: bytes, *, network: Network = BITCOIN, where: str = "PSBT
         return _proposed(octets, network, where)
     except Malformed as error:
         raise LedgerError(where, f"no PSBT: {error}") from None
-
-
-def is_psbt(content: bytes) -> bool:
-    """Tell whether a file begins as a PSBT does: binary, base64 or hex."""
-    return content.lstrip()[:10].lower().startswith((MAGIC, b"chnidp", MAGIC.hex().encode()))
 
 
 def _octets(content: bytes, where: str) -> bytes:
@@ -171,7 +167,7 @@ def _proposed(octets: bytes, network: Network, where: str) -> Transaction:
     elif any(_NEW[1] & r.keys() for r in inputs) or any(_NEW[2] & r.keys() for r in outputs):
         raise Malformed("version 0 with records of version 2")
     coins = [_coin(r, spent) for r, spent in zip(inputs, plain.spends, strict=True)]
-    _check(plain, coins)
+    _check(plain, coins, network, where)
     return _transaction(plain, coins, network, where)
 
 
@@ -235,7 +231,7 @@ def _assembled(
     body += _size(len(outputs))
     for records in outputs:
         value = _number(records, AMOUNT, 8)
-        if SCRIPT not in records or value > MOST_VALUE:
+        if SCRIPT not in records or value > MAX_VALUE:
             raise Malformed(f"an output without a script, or of a value below 0: {value}")
         pays.append(Paid(value, records[SCRIPT]))
         body += value.to_bytes(8, "little") + _size(len(records[SCRIPT])) + records[SCRIPT]
@@ -245,8 +241,8 @@ def _assembled(
 
 def _locktime(top: Records, inputs: Sequence[Records]) -> int:
     """Give the least lock that all inputs agree to, a height where one is possible (BIP 370)."""
-    asking = [records for records in inputs if {LEAST_TIME, LEAST_HEIGHT} & records.keys()]
-    for kind in (LEAST_HEIGHT, LEAST_TIME):
+    asking = [records for records in inputs if {MIN_TIME, MIN_HEIGHT} & records.keys()]
+    for kind in (MIN_HEIGHT, MIN_TIME):
         if asking and all(kind in records for records in asking):
             return max(_number(records, kind, 4) for records in asking)
     if asking:
@@ -277,12 +273,16 @@ def _coin(records: Records, spent: tuple[str, int]) -> Paid | None:
         cursor = Cursor(records[WITNESS_COIN])
         paid = read_paid(cursor)
         if cursor.at != cursor.end or (stated is not None and stated != paid):
-            raise Malformed(f"coin {txid}:{vout} told in two ways that differ, or with bytes over")
+            raise Malformed(
+                f"coin {txid}:{vout} stated in two ways that differ, or with bytes over"
+            )
         stated = paid
     return stated
 
 
-def _check(plain: PlainTransaction, coins: Sequence[Paid | None]) -> None:
+def _check(
+    plain: PlainTransaction, coins: Sequence[Paid | None], network: Network, where: str
+) -> None:
     if not plain.spends:
         raise Malformed("it spends no coin")
     if len(set(plain.spends)) < len(plain.spends):
@@ -290,7 +290,10 @@ def _check(plain: PlainTransaction, coins: Sequence[Paid | None]) -> None:
     known = [coin.value for coin in coins if coin is not None]
     paid = sum(pay.value for pay in plain.pays)
     if len(known) == len(coins) and paid > sum(known):
-        raise Malformed(f"outputs above inputs: {paid} out, {sum(known)} in")
+        unit = UNITS.get(network.name, SMALLEST)
+        what = "a PSBT whose outputs are worth more than its inputs"
+        value = f"{unit.words(paid)} out, {unit.words(sum(known))} in"
+        raise LedgerError(where, what, value=value, fix="pay less, or add a coin")
 
 
 def _transaction(

@@ -17,10 +17,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coinhaze.errors import InputError, UsageError
+from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.units import Unit, unit_named
 
 if TYPE_CHECKING:
+    from coinhaze.formats.transfers.columns import ColumnChoice
     from coinhaze.ledger import Ledger
     from coinhaze.ledger.batches import Batch
 
@@ -49,9 +50,10 @@ class Format:
     recognises_columns: Callable[[Sequence[str]], bool] | None = None
     ledger: Callable[..., Ledger | None] | None = None
     needs: Callable[[Sequence[str]], Sequence[ColumnsPresent]] | None = None
-    whole_blocks: bool = False  # it lists every transaction of the blocks that it describes
+    whole_blocks: bool = False  # it lists every transaction of the blocks it describes, if any
     money: str = ""  # the symbol of the chain's own money, where the format tells it
     takes_choice: bool = False  # `batches` and `ledger` take columns and decimals that users give
+    is_snapshot: bool = False  # of coins: no rows, but values of coins that other files spend
 
 
 def _builtin(
@@ -63,6 +65,7 @@ def _builtin(
     whole_blocks: bool = False,
     money: str = "",
     takes_choice: bool = False,
+    is_snapshot: bool = False,
 ) -> Format:
     """Make the entry of a module of this package; `further` are the optional functions it has."""
 
@@ -84,11 +87,12 @@ def _builtin(
         whole_blocks=whole_blocks,
         money=money,
         takes_choice=takes_choice,
+        is_snapshot=is_snapshot,
     )
 
 
 _formats: dict[str, Format] = {}
-# Coins of others are told by their addresses.
+# Coins of others are recognised by their addresses.
 _MONEY_OF_NODES = {"ethereum": "ETH"}
 
 
@@ -143,20 +147,20 @@ for _entry in (
         "transfers.dune", "recognises_columns", "ledger", takes_choice=True,
     ),
     _builtin(
-        "transfers", "Transfers", "who paid whom how much, in CSV, Parquet or Arrow",
-        "transfers.files", "recognises_columns", "ledger", "needs", takes_choice=True,
-    ),
-    _builtin(
         "etherscan", "Etherscan", "exports of Etherscan: transactions, internal ones, tokens (CSV)",
         "transfers.etherscan", "ledger", takes_choice=True,
     ),
     _builtin(
         "blockchair", "Blockchair", "daily dumps of Bitcoin and its relatives (TSV)",
-        "blockchair.bitcoin", whole_blocks=True,
+        "blockchair.bitcoin", "needs", whole_blocks=True,
     ),
     _builtin(
         "blockchair-ethereum", "Blockchair, Ethereum", "daily dumps of Ethereum (TSV)",
-        "blockchair.ethereum", money="ETH",
+        "blockchair.ethereum", "needs", money="ETH",
+    ),
+    _builtin(
+        "transfers", "Transfers", "who paid whom how much, in CSV, Parquet or Arrow",
+        "transfers.files", "recognises_columns", "ledger", "needs", takes_choice=True,
     ),
     _builtin(
         "ethereum-etl", "ethereum-etl", "tables of ethereum-etl, BigQuery and AWS",
@@ -184,7 +188,7 @@ for _entry in (
     ),
     _builtin(
         "utxo-edges", "UTXO edges", "vertices and edges of a transaction graph (CSV)",
-        "tabular.utxo_edges",
+        "tabular.utxo_edges", "needs",
     ),
     _builtin(
         "dumplings", "Dumplings", "CoinJoins as the scanner Dumplings lists them",
@@ -197,6 +201,10 @@ for _entry in (
     _builtin(
         "bitcoin-blocks", "Bitcoin's blocks", "raw blocks of a Bitcoin node, blk*.dat",
         "bitcoin_raw.blocks", whole_blocks=True,
+    ),
+    _builtin(
+        "utxo-snapshot", "UTXO snapshot", "coins after one block, from dumptxoutset, beside blocks",
+        "bitcoin_raw.snapshot", whole_blocks=True, is_snapshot=True,
     ),
     _builtin(
         "zcash-blocks", "Zcash's blocks", "raw blocks of Zcash, binary or hexadecimal",
@@ -240,6 +248,30 @@ def recognise(path: Path, head: bytes) -> Format:
 
         raise unknown_file(path, head, names, _formats.values())
     return found
+
+
+def not_for(choice: ColumnChoice, name: str, paths: Sequence[Path], *, forced: bool) -> UsageError:
+    """Say why a format takes no columns and decimals; `forced` is one that the user named."""
+    given = choice.given
+    if not forced:
+        files = first_few([str(path) for path in paths])
+        smallest = "whose amounts are in the smallest unit"
+        own = "from=from_address,to=to_address,amount=value"
+        return UsageError(
+            f"{files}: {given} cannot be used with {name}, {smallest}: leave it out; or, for a "
+            f"table of your own with such columns: --columns {own}"
+        )
+    try:
+        seen = {recognise(path, head_of(path)) for path in paths}
+    except InputError:
+        seen = set()
+    what = f"{given} cannot be used with --format {name}"
+    if seen and all(entry.takes_choice for entry in seen):
+        like = first_few(sorted(entry.name for entry in seen))
+        return UsageError(f"{what}; by its columns this is {like}: leave out --format")
+    return UsageError(
+        f"{what}: leave out --format for a table of your own, and {given} for a file of {name}"
+    )
 
 
 def _parquet_columns(path: Path) -> list[str]:

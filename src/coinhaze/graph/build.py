@@ -46,7 +46,7 @@ def default_time(view: View, *, exposure: bool = False) -> Time:
 def building_bytes(ledger: Ledger, *, view: View | None = None, time: Time | None = None) -> int:
     """Estimate the bytes that building a graph and its chain takes beside the ledger.
 
-    Measured on simulated weeks, a tenth to a third of each: bytes a row grow with the digits that
+    Measured on simulated weeks, a tenth to a third of each: bytes per row grow with the digits that
     amounts take, and with snapshots, of which there may be two for every row.
     """
     view = view or default_view(ledger)
@@ -177,7 +177,7 @@ def _check_settings(
             "this ledger hides amounts, so balances of addresses are unknown: view=coin"
         )
     if isinstance(ledger, CoinLedger) and ledger.has_unknown and view != "coin":
-        raise UsageError("nobody tells who owned the coins of unknown value: view=coin")
+        raise UsageError("it is not known who owned the coins of unknown value: view=coin")
 
 
 def _opening(

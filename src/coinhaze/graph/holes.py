@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 import scipy.sparse
 
 from coinhaze.amounts import Bools, Ints
+from coinhaze.errors import count_words
 from coinhaze.graph.graph import Kind, TransactionGraph, downstream
 from coinhaze.ledger import CoinLedger
 
@@ -28,8 +29,19 @@ def incomplete_notes(
         return (record.line(),)
     touched = int(from_holes(graph, moves)[nodes].sum())
     return (
-        f"{record.line()}; {touched:,} of {len(nodes):,} nodes have a share of money that may have "
-        "been made in what is missing: their figures may be wrong",
+        f"{record.line()}; {touched:,} of {count_words(len(nodes), 'node')} "
+        f"{'has' if touched == 1 else 'have'} a share of money that may have been made in what is "
+        f"missing: {'its' if touched == 1 else 'their'} figures may be wrong",
+    )
+
+
+def moved_in_holes(graph: TransactionGraph) -> tuple[str, ...]:
+    """Return a note on failed completeness checks for one who follows money forward."""
+    record = graph.ledger.completeness
+    if not record.failed:
+        return ()
+    return (
+        f"{record.line()}; money that was moved in what is missing is shown where it was before",
     )
 
 

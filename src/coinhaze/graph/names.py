@@ -263,8 +263,15 @@ class NodeNames:
             return ": each mint is a node of its own, mint:ROW; mint=one makes it an account"
         if len(self.parties_named(f"tx:{name}")):
             return f": the transaction is 'tx:{name}', its coins are '{name}:0', ..."
-        if base and len(self.parties_named(base)):
-            return f": {base!r} has no such snapshot here; snapshots need time=temporal"
+        if len(self.parties_named(name)):
+            return ": the ledger has it with amounts of 0 or transfers to itself only"
+        if base and len(parties := self.parties_named(base)):
+            numbers = self.snapshot[np.isin(self.party, parties)]
+            numbers = numbers[numbers != NO_SNAPSHOT]
+            if not len(numbers):
+                return f": {base!r} has no such snapshot here; snapshots need time=temporal"
+            last = numbers.max()
+            return f": {base!r} has snapshots from {base}:{numbers.min()} to {base}:{last}"
         last = np.arange(max(0, len(self.parties) - LOOKED_AT), len(self.parties))
         names = self.parties.take(last)
         if len(names) > COMPARED:

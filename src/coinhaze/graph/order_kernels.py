@@ -12,22 +12,24 @@ from coinhaze.kernels import kernel
 
 
 @kernel()
-def group_starts(key, n):
-    """Return where each group 0 .. n-1 begins among rows sorted by group."""
-    start = np.zeros(n + 1, np.int64)
+def add_groups(key, start):
+    """Find where each group begins among rows sorted by group; `start` is all 0, and one longer."""
     for k in key:
         start[k + 1] += 1
-    for k in range(n):
+    for k in range(len(start) - 1):
         start[k + 1] += start[k]
-    return start
 
 
 @kernel()
 def group_rows(key, n):
-    """Sort rows by group 0 .. n-1; return where each group begins, and the rows in order."""
-    start = group_starts(key, n)
+    """Sort rows by group 0 .. n-1; return where each group begins, and the rows in order.
+
+    Results have the type of `key`, which must be enough for the number of rows.
+    """
+    start = np.zeros(n + 1, key.dtype)
+    add_groups(key, start)
     place = start.copy()
-    order = np.empty(len(key), np.int64)
+    order = np.empty(len(key), key.dtype)
     for row in range(len(key)):
         k = key[row]
         order[place[k]] = row
@@ -43,14 +45,16 @@ def merge_pairs(tail, head, n):
     """
     m = len(tail)
     # By head, then by tail, both sorts stable; what the next pass needs moves with the rows.
-    place = group_starts(head, n)
+    place = np.zeros(n + 1, tail.dtype)
+    add_groups(head, place)
     row_by_head, tail_by_head = np.empty(m, tail.dtype), np.empty(m, tail.dtype)
     for row in range(m):
         at = place[head[row]]
         place[head[row]] += 1
         row_by_head[at] = row
         tail_by_head[at] = tail[row]
-    start = group_starts(tail, n)
+    start = np.zeros(n + 1, tail.dtype)
+    add_groups(tail, start)
     place[:] = start
     row_by_tail = np.empty(m, tail.dtype)
     for k in range(m):
@@ -73,7 +77,8 @@ def merge_pairs(tail, head, n):
 @kernel()
 def sparse_rows(row, column, value, n, indices, data):
     """Sort entries by row, stably, into the arrays of a CSR matrix."""
-    start = group_starts(row, n)
+    start = np.zeros(n + 1, np.int64)
+    add_groups(row, start)
     place = start.copy()
     for k in range(len(row)):
         at = place[row[k]]

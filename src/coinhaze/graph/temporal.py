@@ -53,7 +53,9 @@ def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> Tr
     retained = flows.retained()
     run = _in_order(flows, retained)
     nodes, notes = _nodes_in_time(flows, run, opening)
-    return graph_of(flows, retained, run.amounts, nodes, notes, paper_sinks=paper_sinks)
+    amounts = run.amounts
+    del run  # the graph takes as much again
+    return graph_of(flows, retained, amounts, nodes, notes, paper_sinks=paper_sinks)
 
 
 def _nodes_in_time(
@@ -80,7 +82,7 @@ def _in_order(flows: Flows, retained: Bools) -> _Replay:
     every = bool(retained.all())
     step, tail, head = (c if every else c[retained] for c in (flows.step, flows.tail, flows.head))
     if np.all(step[1:] >= step[:-1]):
-        order = np.arange(len(step))
+        order = np.arange(len(step), dtype=step.dtype)
     else:
         order = group_rows(step, int(step.max(initial=0)) + 1)[1]
     number = np.cumsum(flows.holds, dtype=step.dtype)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
+import io
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -23,15 +25,17 @@ import pyarrow as pa
 from coinhaze import __version__
 from coinhaze.errors import InputError, LedgerError, ResourceError, UsageError
 from coinhaze.formats.registry import digest_of
+from coinhaze.observer.policies import PROPORTIONAL
 from coinhaze.report.files import write_whole
 
 MANIFEST = "history.json"
 LOCK = "lock"
 JOURNAL = "journal"  # blocks after the last commit, of a history that follows a node
-VERSION = 2
+VERSION = 4
 # Tables of a piece. The tape itself is rows and terms: all that a pass reads.
-TABLES = ("rows", "terms", "facts", "sources", "transactions", "blocks")
+TABLES = ("rows", "terms", "facts", "sources", "transactions", "blocks", "changes")
 LIVE = ("coins", "free")
+_AT_ONCE = 1 << 18  # bytes that are written and hashed at a time
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Manifest:
     version: int = VERSION
     software: str = f"coinhaze {__version__}"
     names: str = "hash"  # what ids are: hashes, or text
+    accounts: bool = False  # whether coins are what accounts hold
     complete: bool = True  # whether it begins with the chain, so that only coinbases are sources
     transactions: int = 0
     rows: int = 0
@@ -69,6 +74,7 @@ class Manifest:
     first_height: int = -1
     last_height: int = -1
     last_time: int = -1
+    month: int = -1  # the latest of any block, counted from 1970
     tip: str = ""  # the id of the last transaction
     first_id: str = ""
     pieces: tuple[PieceFiles, ...] = ()
@@ -76,9 +82,22 @@ class Manifest:
     seed: int | None = None  # of the draws of a history that follows a node
     scores: tuple[int, str] | None = None
     scored: Mapping[str, Any] = field(default_factory=dict)  # how the scores were found
+    # What was unspent at the end of each month (coinhaze.history.over_time).
+    months: tuple[Mapping[str, Any], ...] = ()
     completeness: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     unit: str = ""  # what values are counted in, such as BTC:8; empty where it is not known
+
+    @property
+    def scored_words(self) -> str:
+        """What is scored, in words."""
+        return "accounts" if self.accounts else "unspent coins"
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """The view, the time and the policy that scores are of."""
+        view = {"view": "account", "time": "temporal"} if self.accounts else {"view": "coin"}
+        return {**view, "policy": PROPORTIONAL.name}
 
     def live_file(self, table: str) -> str:
         """Name the file of a table of what is live."""
@@ -120,6 +139,7 @@ def read_manifest(path: Path) -> Manifest:
         stated["live"] = {table: _mark(mark) for table, mark in stated["live"].items()}
         stated["scores"] = None if stated["scores"] is None else _mark(stated["scores"])
         stated["notes"] = tuple(stated["notes"])
+        stated["months"] = tuple(stated["months"])
         manifest = Manifest(**stated)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise LedgerError(where, f"not the manifest of a history: {error!r}") from None
@@ -177,15 +197,37 @@ def verify(path: Path, manifest: Manifest, *, scores: bool = False) -> None:
             raise LedgerError(str(path / name), what, value=found, fix="index the chain again")
 
 
+class _Hashed(io.RawIOBase):
+    """A file that is hashed while it is written, so that it need not be read again."""
+
+    def __init__(self, out: io.FileIO) -> None:
+        self.out, self.size, self.digest = out, 0, hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        """Write all of it."""
+        rest = memoryview(content).cast("B")
+        whole = len(rest)
+        self.size += whole
+        while len(rest):
+            # What was just written is in the caches when it is hashed.
+            part = rest[: self.out.write(rest[:_AT_ONCE])]
+            self.digest.update(part)
+            rest = rest[len(part) :]
+        return whole
+
+
 def write_table(file: Path, table: pa.Table) -> tuple[int, str]:
     """Write a table to a new file; give its size and digest."""
     try:
-        with open(file, "wb") as out:
-            with pa.ipc.new_file(out, table.schema) as writer:
+        with open(file, "wb", buffering=0) as out:
+            hashed = _Hashed(out)
+            with pa.ipc.new_file(hashed, table.schema) as writer:
                 writer.write_table(table.combine_chunks())
-            out.flush()
             os.fsync(out.fileno())
-        return file.stat().st_size, digest_of(file)
+        return hashed.size, hashed.digest.hexdigest()
     except OSError as error:
         kind = ResourceError if error.errno in (errno.ENOSPC, errno.EDQUOT) else InputError
         said = f"cannot be written: {error.strerror}; the history is as it was at its last commit"
@@ -272,4 +314,4 @@ def _ours(file: Path) -> bool:
 
 def without_scores(manifest: Manifest) -> Manifest:
     """Give a manifest of a history that has grown: its scores are not of all of it."""
-    return replace(manifest, scores=None, scored={})
+    return replace(manifest, scores=None, scored={}, months=())

@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import LedgerError, UsageError
 from coinhaze.history import files
+from coinhaze.history.arrays import zeros
 from coinhaze.history.index_kernels import (
     ALL_SOURCES,
     DEPTH,
@@ -37,6 +38,7 @@ from coinhaze.history.index_kernels import (
 )
 from coinhaze.history.indexer import Indexer, Taken, id_of, octets_of_id
 from coinhaze.history.journal import Journal, NamedBlock
+from coinhaze.history.over_time import month_end
 from coinhaze.history.pass_kernels import pass_draws
 from coinhaze.history.score import (
     HistoryScores,
@@ -274,7 +276,7 @@ class Follower:
         size = slots + slots // 8
         self.totals = np.concatenate([self.totals, np.zeros(size - len(self.totals))])
         for k, room in enumerate(self.rooms):
-            larger = np.zeros((size, WIDTH), dtype=room.dtype)
+            larger = zeros((size, WIDTH), room.dtype)
             larger[: len(room)] = room
             self.rooms[k] = larger
 
@@ -348,10 +350,10 @@ class Follower:
         self.indexer.take_back(done.taken)
         return done.block
 
-    def commit_old(self, *, least: int | None = None) -> bool:
+    def commit_old(self, *, minimum: int | None = None) -> bool:
         """Make a piece of the blocks that can no longer be taken back, if there are enough."""
-        least = self.commit_after if least is None else least
-        if len(self.hashes) < self.retained + least or not len(self.hashes):
+        minimum = self.commit_after if minimum is None else minimum
+        if len(self.hashes) < self.retained + minimum or not len(self.hashes):
             return False
         retained = [self._undo() for _ in range(min(self.retained, len(self.done)))][::-1]
         before = dict(self.committed.completeness)
@@ -377,6 +379,15 @@ class Follower:
         scores = HistoryScores.of(tape, coins, found)
         mark = files.write_scores(self.path, stored(scores))
         scored = replace(manifest, scores=mark, scored=dict(scores.about))
+        if self.committed.months and len(rows):
+            # A month that is not over ends for now with this commit.
+            at = np.searchsorted(rows, coins.row)
+            held, worth = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+            np.add.at(held, at, 1)
+            np.add.at(worth, at, coins.value)
+            now = asdict(month_end(manifest.month, held, worth, found))
+            before = [m for m in self.committed.months if m["month"] < now["month"]]
+            scored = replace(scored, months=(*before, now))
         files.commit(self.path, scored)
         return scored
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import pyarrow as pa
 
-from coinhaze.errors import InputError
+from coinhaze.amounts import Ints
+from coinhaze.errors import InputError, UsageError
 from coinhaze.history import files
 from coinhaze.history.files import Manifest
 from coinhaze.history.indexer import AT_ONCE, PIECE_ROWS, Indexer
+from coinhaze.history.lists import narrowed
 from coinhaze.history.origins import CoinOrigins, coin_origins
-from coinhaze.history.score import HistoryScores, LiveCoins, score_rows, stored
+from coinhaze.history.over_time import MonthEnd, changed_rows, month_ends, months_table
+from coinhaze.history.score import HistoryScores, LiveCoins, RowScores, score_rows, stored
 from coinhaze.history.sources import (
     BlockSource,
     following,
@@ -30,10 +33,10 @@ from coinhaze.history.sources import (
 from coinhaze.history.table import history_table
 from coinhaze.history.tape import Tape
 from coinhaze.history.transactions import refuse_used, write_transactions
-from coinhaze.ledger import CoinLedger
+from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.ledger.coin_blocks import CoinBlocks
 from coinhaze.ledger.completeness import Completeness
-from coinhaze.options import Accuracy, Grouping, ReadKeywords
+from coinhaze.options import Accuracy, Grouping, HistoryScoreKeywords, ReadKeywords
 from coinhaze.solve.pool.limits import THREADS, Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import DRAWS
@@ -79,7 +82,7 @@ class History:
     def index(
         cls,
         path: str | Path,
-        sources: str | Path | CoinLedger | Sequence[str | Path],
+        sources: str | Path | CoinLedger | AccountLedger | Sequence[str | Path],
         *,
         progress: Counted = _uncounted,
         piece_rows: int = PIECE_ROWS,
@@ -87,19 +90,20 @@ class History:
     ) -> History:
         """Make a history, or append to one what comes after its last block.
 
-        `sources` are files, a store, or a ledger of coins. A run that was cut short goes on after
+        `sources` are files, a store, or a ledger: of coins, or of transfers of one token, whose
+        accounts are then scored in the order of time. A run that was cut short goes on after
         its last commit if it is repeated.
         """
         path = Path(path)
         given: list[str | Path] = []
         if isinstance(sources, str | Path):
             given = [sources]
-        elif not isinstance(sources, CoinLedger):
+        elif not isinstance(sources, CoinLedger | AccountLedger):
             given = list(sources)
         refuse_same(path, given)
 
         def open_blocks(manifest: Manifest) -> BlockSource:
-            if isinstance(sources, CoinLedger):
+            if isinstance(sources, CoinLedger | AccountLedger):
                 return ledger_source(sources, manifest)
             return open_source(given, manifest, options)
 
@@ -173,39 +177,34 @@ class History:
     def score(
         self,
         *,
-        accuracy: Accuracy = "preview",
-        draws: int = DRAWS,
-        miss: float | None = None,
-        simultaneous: bool = False,
-        seed: int | None = None,
-        threads: int | None = None,
-        memory: int | str | None = None,
+        over_time: bool = False,
         progress: Progress = silent,
+        **options: Unpack[HistoryScoreKeywords],
     ) -> HistoryScores:
         """Score every unspent coin, and keep the scores in the history.
 
         `accuracy` is preview (`draws` draws), a width in bits (as many draws as it needs) or exact.
         The seed is random unless given, and recorded. Scores that the history had are replaced.
+        `top_sources` also proves intervals from lists of at most so many sources, and gives what
+        both kinds allow: see coinhaze.history.lists. `over_time` also scores what was unspent at
+        the end of each month, by draws alone: see `over_time`.
         """
-        budget = Budget(threads, None if memory is None else bytes_of(memory), None, THREADS)
         with files.only_writer(self.path):
             self._refuse_changed()
             self.verify()
             coins = LiveCoins.of(self.tape)
-            found = score_rows(
-                self.tape,
-                np.unique(coins.row),
-                accuracy=accuracy,
-                draws=draws,
-                miss=miss,
-                simultaneous=simultaneous,
-                seed=secrets.randbits(63) if seed is None else seed,
-                budget=budget,
-                progress=progress,
-            )
+            live = np.unique(coins.row)
+            rows = np.union1d(live, changed_rows(self.tape)) if over_time else live
+            found, drawn = self._row_scores(rows, progress, **options)
+            months = month_ends(self.tape, drawn) if over_time else ()
             scores = HistoryScores.of(self.tape, coins, found)
             mark = files.write_scores(self.path, stored(scores))
-            manifest = replace(self.manifest, scores=mark, scored=dict(scores.about))
+            manifest = replace(
+                self.manifest,
+                scores=mark,
+                scored=dict(scores.about),
+                months=tuple(asdict(month) for month in months),
+            )
             files.commit(self.path, manifest)
         object.__setattr__(self, "manifest", manifest)
         return scores
@@ -214,14 +213,8 @@ class History:
         self,
         folder: str | Path,
         *,
-        accuracy: Accuracy = "preview",
-        draws: int = DRAWS,
-        miss: float | None = None,
-        simultaneous: bool = False,
-        seed: int | None = None,
-        threads: int | None = None,
-        memory: int | str | None = None,
         progress: Progress = silent,
+        **options: Unpack[HistoryScoreKeywords],
     ) -> list[Path]:
         """Score every transaction, and write a Parquet file for each piece; give the files.
 
@@ -230,10 +223,30 @@ class History:
         """
         folder = Path(folder)
         refuse_used(folder)
+        found, _ = self._row_scores(np.arange(self.manifest.rows), progress, **options)
+        return write_transactions(self.tape, found, folder)
+
+    def _row_scores(
+        self,
+        rows: Ints,
+        progress: Progress,
+        *,
+        accuracy: Accuracy = "preview",
+        draws: int = DRAWS,
+        miss: float | None = None,
+        simultaneous: bool = False,
+        seed: int | None = None,
+        threads: int | None = None,
+        memory: int | str | None = None,
+        top_sources: int | None = None,
+    ) -> tuple[RowScores, RowScores]:
+        """Score rows of the tape; also give what is known without lists of sources."""
+        if top_sources is not None and accuracy == "exact":
+            raise UsageError("exact bits need no lists of sources: leave out top_sources")
         budget = Budget(threads, None if memory is None else bytes_of(memory), None, THREADS)
-        found = score_rows(
+        drawn = score_rows(
             self.tape,
-            np.arange(self.manifest.rows),
+            rows,
             accuracy=accuracy,
             draws=draws,
             miss=miss,
@@ -242,7 +255,9 @@ class History:
             budget=budget,
             progress=progress,
         )
-        return write_transactions(self.tape, found, folder)
+        if top_sources is None:
+            return drawn, drawn
+        return narrowed(self.tape, drawn, top_sources, budget), drawn
 
     def _refuse_changed(self) -> None:
         """Refuse to go on if another process has appended to the history since it was opened."""
@@ -264,8 +279,18 @@ class History:
         """Say where the money of a coin came from, by walking back over the tape."""
         return coin_origins(self, name)
 
+    def over_time(self) -> pa.Table:
+        """Give mean bits of what was unspent at the end of each month, over coins and by value.
+
+        They are found by `score(over_time=True)`.
+        """
+        if not self.manifest.months:
+            how = f"find it first: coinhaze history score {self.path} --over-time"
+            raise InputError(f"{self.path}: what was unspent each month is not known: {how}")
+        return months_table(tuple(MonthEnd(**month) for month in self.manifest.months))
+
     def table(self, group: Grouping = "year") -> pa.Table:
-        """Give bits of the unspent coins by year, height, value or age, from the kept scores."""
+        """Give bits of the unspent coins by year, month, height, value or age, as last scored."""
         return history_table(self.scores(), group)
 
 

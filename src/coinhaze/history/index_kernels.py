@@ -2,7 +2,8 @@
 
 Transactions with unspent coins, the *makers*, stand in the order they were made, and so do their
 coins: what is spent is mostly young, so it lies close together. A hash table finds a maker by its
-id. What is spent stays in its place until everything is moved together.
+id. What is spent stays in its place until what is live is moved together: often among the youngest,
+and seldom among all.
 
 A block can be taken back: what it changes is logged while it is indexed.
 
@@ -11,11 +12,16 @@ Slow twin in the tests: tests/history/tape_twin.py.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from coinhaze.history.pass_kernels import prefetch
-from coinhaze.kernels import kernel
+from coinhaze import kernels
+from coinhaze.solve.prefetch_kernels import prefetch
 from coinhaze.solve.sketch.kernels import mix
+
+# Nothing here makes arrays: without counting who holds them, calls cost far less.
+kernel = partial(kernels.kernel, _nrt=False)
 
 # A maker is 48 bytes: as words of 8 bytes the first 16 bytes of its id and the place of its first
 # coin, as words of 4 how many coins there are and how many are live, its number and the slot of its
@@ -29,17 +35,21 @@ VALUE, VOUT = range(2)
 # An entry of the hash table: 31 bits of the hash, and the maker's place and 1; 0 where it is empty.
 HASH_BITS = 31
 PLACE_MASK = 0xFFFFFFFF
-# A slot is 32 bytes: live coins on its row, the row, sources it may have, stored roundings behind
-# it, its place among those a transaction spends from and 1, the last block that changed it, and as
-# a float64 the roundings of sums behind it.
-COINS, ROW, SOURCES, DEPTH, PLACE, STAMP = range(6)
-ROUNDED = 3
-SLOT_WORDS = 8
+# A slot is 48 bytes: live coins on its row, the row, sources it may have, stored roundings behind
+# it, its place among those a transaction spends from and 1, the last block that changed it, the
+# month it was last changed in, its live coins before that month, as a float64 the roundings of sums
+# behind it, and as a word of 8 bytes how much value the row has won or lost in that month.
+COINS, ROW, SOURCES, DEPTH, PLACE, STAMP, MONTH, BEFORE = range(8)
+ROUNDED = 4
+MORE_VALUE = 5
+SLOT_WORDS = 12
+FIRST_MONTH = -(2**15)  # a month is stored as how far it is from this one
 NO_ROW = 2**32 - 1
-MOST = np.uint32(2**32 - 1)
-# Inputs ahead of the one that is spent: its entry in the table is asked for, then its maker, then
-# its coin and the slot of its row.
-TABLE_AHEAD, MAKER_AHEAD, COIN_AHEAD = 24, 16, 8
+MAXIMUM = np.uint32(2**32 - 1)
+# So many inputs at a time are looked up ahead: first their entries in the table are requested, then
+# their makers, then their coins and the slots of their rows.
+AT_ONCE = 16
+LOOKS = 4  # for a coin among those of its maker, before all that are left are halved
 
 FAULTS = {
     -1: "spends a coin that is not there: never made, spent before, or made before the history",
@@ -53,8 +63,8 @@ UNKNOWN, VALUES, TWICE, ABOVE, OVERFLOW, NO_INPUTS = FAULTS
 
 # Places in the counters. LOW is the least number of free slots since a block began.
 ROWS, TERMS, SLOTS, FREE, LIVE, ALL_ROWS, ALL_SOURCES, TRANSACTIONS = range(8)
-MAKERS, PLACES, LOW, LOG_SPENT, LOG_SLOTS, LOG_FREE = range(8, 14)
-COUNTERS = 14
+MAKERS, PLACES, LOW, LOG_SPENT, LOG_SLOTS, LOG_FREE, CHANGES = range(8, 15)
+COUNTERS = 15
 
 
 @kernel(inline="always")
@@ -114,19 +124,30 @@ def enter_all(table, shift, words, halves, salt, makers):
 
 
 @kernel()
-def move_together(words, halves, coins, makers):
-    """Leave out what is spent; give how many makers and coins are left."""
-    kept = place = 0
-    for k in range(makers):
+def move_together(table, shift, salt, words, halves, coins, first, place, makers):
+    """Leave out what is spent of the makers from `first` on, whose coins begin at `place`.
+
+    Gives how many makers and coins are left in all.
+    """
+    kept, mask = first, len(table) - 1
+    for k in range(first, makers):
+        a = min(k + AT_ONCE, makers - 1)
+        prefetch(table, _hash(words[a, KEY], words[a, KEY2], salt) >> shift, np.int64(0))
         if halves[k, LEFT] == 0:
             continue
-        first = np.int64(words[k, FIRST])
+        begin = np.int64(words[k, FIRST])
         count = np.int64(halves[k, COUNT])
-        for w in range(WORDS):
-            words[kept, w] = words[k, w]
+        if kept < k:
+            code = _hash(words[k, KEY], words[k, KEY2], salt)
+            at = code >> shift
+            while table[at, 0] != code << 32 | k + 1:
+                at = (at + 1) & mask
+            table[at, 0] = code << 32 | kept + 1
+            for w in range(WORDS):
+                words[kept, w] = words[k, w]
         words[kept, FIRST] = np.uint64(place)
         halves[kept, COUNT] = halves[kept, LEFT]
-        for c in range(first, first + count):
+        for c in range(begin, begin + count):
             if coins[c, VALUE] >= 0:
                 coins[place, VALUE] = coins[c, VALUE]
                 coins[place, VOUT] = coins[c, VOUT]
@@ -179,8 +200,39 @@ def _touch(slots, slot, stamp, counts, log_slots):
         slots[slot, STAMP] = stamp
 
 
+@kernel(inline="always")
+def _write_change(
+    slots, slot_values, slot, counts, change_row, change_coins, change_value, change_month
+):
+    """Write down what the row in a slot has won or lost in the month it was last changed in."""
+    coins, before = np.int64(slots[slot, COINS]), np.int64(slots[slot, BEFORE])
+    if coins != before or slot_values[slot, MORE_VALUE] != 0:
+        k = counts[CHANGES]
+        change_row[k] = slots[slot, ROW]
+        change_month[k] = np.int64(slots[slot, MONTH]) + FIRST_MONTH
+        change_coins[k], change_value[k] = coins - before, slot_values[slot, MORE_VALUE]
+        slots[slot, BEFORE] = slots[slot, COINS]
+        slot_values[slot, MORE_VALUE] = 0
+        counts[CHANGES] += 1
+
+
+@kernel()
+def write_changes(
+    slots, slot_values, chosen, counts, change_row, change_coins, change_value, change_month
+):
+    """Write down what the rows in some slots have won or lost."""
+    for k in range(len(chosen)):
+        _write_change(
+            slots, slot_values, np.int64(chosen[k]), counts, change_row, change_coins,
+            change_value, change_month,
+        )  # fmt: skip
+
+
 @kernel(error_model="numpy")
-def _new_row(slots, free, counts, row_slot, row_terms, terms, coins, stamp, log_slots, log_free):
+def _new_row(
+    slots, slot_values, free, counts, row_slot, row_terms, terms, coins, stamp, log_slots,
+    log_free, month, change_row, change_coins, change_value, change_month,
+):  # fmt: skip
     """Take a slot for a row, and write the row down."""
     if counts[FREE] > 0:
         counts[FREE] -= 1
@@ -194,23 +246,30 @@ def _new_row(slots, free, counts, row_slot, row_terms, terms, coins, stamp, log_
         slot = counts[SLOTS]
         counts[SLOTS] += 1
     _touch(slots, slot, stamp, counts, log_slots)
+    _write_change(
+        slots, slot_values, slot, counts, change_row, change_coins, change_value, change_month
+    )
     k = counts[ROWS]
     row_slot[k], row_terms[k] = slot, terms
-    slots[slot, COINS] = coins
-    slots[slot, ROW] = counts[ALL_ROWS]
+    slots[slot, COINS], slots[slot, BEFORE] = coins, 0
+    slots[slot, ROW], slots[slot, MONTH] = counts[ALL_ROWS], month
     counts[ROWS] += 1
     counts[ALL_ROWS] += 1
     return slot
 
 
 @kernel(error_model="numpy")
-def _source(slots, slot_floats, row_sources, row_depth, row_transaction, row_rounded, counts, slot):
-    """Say of a row just made that it is a source."""
+def _source(
+    slots, slot_floats, row_sources, row_depth, row_transaction, row_rounded, counts, slot,
+    source_row, source_input, number, e,
+):  # fmt: skip
+    """Say of a row just made that it is a source, and of which input."""
     k = counts[ROWS] - 1
     counts[ALL_SOURCES] += 1
     slots[slot, SOURCES], slots[slot, DEPTH], slot_floats[slot, ROUNDED] = 1, 0, 0.0
     row_sources[k], row_depth[k], row_transaction[k] = 1, 0, counts[TRANSACTIONS]
     row_rounded[k] = 0.0
+    source_row[number], source_input[number] = k, e
 
 
 @kernel(error_model="numpy")
@@ -226,6 +285,7 @@ def advance(
     made_values,
     made_spendable,
     window,  # whether a coin that is not there was made before, and is a source
+    accounts,  # whether coins are what accounts hold: receipts are steps, parts of a coin are not
     table,
     shift,
     salt,
@@ -234,7 +294,8 @@ def advance(
     floats,  # ... and as floats
     coins,
     slots,
-    slot_floats,  # the same as floats
+    slot_floats,  # the same as floats, ...
+    slot_values,  # ... and as words of 8 bytes
     free,
     counts,
     row_slot,
@@ -243,15 +304,26 @@ def advance(
     row_sources,
     row_depth,
     row_transaction,
-    earlier,  # of each new row: the input whose coin is this source, or -1
+    source_row,  # of each new source, and ...
+    source_input,  # ... the input whose coin it is, or -1
     term_slot,
     term_weight,
     tx_row,
     tx_steps,
+    sizes,  # of each block: how many transactions, and ...
+    months,  # ... its month
+    change_row,
+    change_coins,
+    change_value,
+    change_month,
     stamp,  # of this block, above 0 where what it changes is logged
     log_spent,  # the maker and the coin
     log_slots,  # what a slot was, and the slot
     log_free,
+    codes,  # room for two numbers of each input, ...
+    places,
+    seen,  # ... and for two of each input of a transaction
+    amount,
 ):
     """Number the rows of some transactions; give the fault, its transaction and its input.
 
@@ -259,39 +331,39 @@ def advance(
     """
     n, m = len(inputs), len(spent_vouts)
     i = o = 0
-    largest = 1
-    for t in range(n):
-        largest = max(largest, inputs[t])
-    seen = np.empty(largest, np.int64)
-    amount = np.empty(largest, np.int64)
-    codes = np.empty(m, np.int64)
-    for e in range(m):
-        codes[e] = _hash(spent_ids[e, 0], spent_ids[e, 1], salt)
-    first_row = counts[ROWS]
+    first_source = counts[ALL_SOURCES]
+    block, block_end, month = np.int64(-1), np.int64(0), np.int64(0)
+    to_coin = 0.0 if accounts else 1.0  # steps from a coin to its transaction
     mask = len(table) - 1
-    asked = found = held = 0
+    fetched = found = ready = 0
     for t in range(n):
-        while asked < min(i + inputs[t] + TABLE_AHEAD, m):
-            prefetch(table, codes[asked] >> shift, np.int64(0))
-            asked += 1
-        while found < min(i + inputs[t] + MAKER_AHEAD, m):
-            at = codes[found] >> shift
-            while table[at, 0] != 0 and table[at, 0] >> 32 != codes[found]:
-                at = (at + 1) & mask
-            if table[at, 0] != 0:
-                prefetch(words, (table[at, 0] & PLACE_MASK) - 1, np.int64(0))
-                prefetch(words, (table[at, 0] & PLACE_MASK) - 1, np.int64(8 * WORDS - 1))
-            codes[found] = codes[found] | at << 32  # where to look, if nothing moves meanwhile
-            found += 1
-        while held < min(i + inputs[t] + COIN_AHEAD, m):
-            entry = table[codes[held] >> 32, 0]
-            if entry != 0:
-                k = (entry & PLACE_MASK) - 1
-                prefetch(coins, np.int64(words[k, FIRST]) + spent_vouts[held], np.int64(0))
-                prefetch(slots, np.int64(halves[k, SLOT]), np.int64(0))
-                prefetch(slots, np.int64(halves[k, SLOT]), np.int64(4 * SLOT_WORDS - 1))
-            codes[held] = codes[held] & PLACE_MASK
-            held += 1
+        while t == block_end:
+            block += 1
+            block_end += sizes[block]
+            month = np.int64(months[block]) - FIRST_MONTH
+        while ready < min(i + inputs[t] + AT_ONCE, m):
+            last = min(fetched + AT_ONCE, m)
+            for e in range(fetched, last):
+                codes[e] = _hash(spent_ids[e, 0], spent_ids[e, 1], salt)
+                prefetch(table, codes[e] >> shift, np.int64(0))
+            for e in range(found, fetched):
+                at = codes[e] >> shift
+                while table[at, 0] != 0 and table[at, 0] >> 32 != codes[e]:
+                    at = (at + 1) & mask
+                places[e] = at
+                if table[at, 0] != 0:
+                    k = (table[at, 0] & PLACE_MASK) - 1
+                    prefetch(words, k, np.int64(0))
+                    prefetch(words, k, np.int64(8 * WORDS - 1))
+            for e in range(ready, found):
+                entry = table[places[e], 0]
+                if entry != 0:
+                    k = (entry & PLACE_MASK) - 1
+                    c = min(spent_vouts[e], np.int64(halves[k, COUNT]) - 1)
+                    prefetch(coins, np.int64(words[k, FIRST]) + c, np.int64(0))
+                    prefetch(slots, np.int64(halves[k, SLOT]), np.int64(0))
+                    prefetch(slots, np.int64(halves[k, SLOT]), np.int64(4 * SLOT_WORDS - 1))
+            ready, found, fetched = found, fetched, last
         own = _hash(ids[t, 0], ids[t, 1], salt)
         if t + 4 < n:
             prefetch(table, _hash(ids[t + 4, 0], ids[t + 4, 1], salt) >> shift, np.int64(0))
@@ -301,10 +373,20 @@ def advance(
         if inputs[t] == 0 and not coinbase[t]:
             return NO_INPUTS, t, i
         for e in range(i, i + inputs[t]):
-            place = _find(table, shift, words, codes[e], spent_ids[e, 0], spent_ids[e, 1])
-            k = c = np.int64(-1)
-            if table[place, 0] != 0:
+            place = places[e]
+            entry = table[place, 0]
+            k = (entry & PLACE_MASK) - 1
+            # Where it was seen before, unless entries were moved meanwhile.
+            if (
+                entry == 0
+                or entry >> 32 != codes[e]
+                or words[k, KEY] != spent_ids[e, 0]
+                or words[k, KEY2] != spent_ids[e, 1]
+            ):
+                place = _find(table, shift, words, codes[e], spent_ids[e, 0], spent_ids[e, 1])
                 k = (table[place, 0] & PLACE_MASK) - 1
+            c = np.int64(-1)
+            if k >= 0:
                 c = _coin(words, halves, coins, k, spent_vouts[e])
             if c < 0:
                 value = spent_values[e]
@@ -313,14 +395,14 @@ def advance(
                 if value == 0:
                     continue
                 slot = _new_row(
-                    slots, free, counts, row_slot, row_terms, 0, 0, stamp, log_slots, log_free
-                )
+                    slots, slot_values, free, counts, row_slot, row_terms, 0, 0, stamp, log_slots,
+                    log_free, month, change_row, change_coins, change_value, change_month,
+                )  # fmt: skip
                 _source(
                     slots, slot_floats, row_sources, row_depth, row_transaction, row_rounded,
-                    counts, slot,
+                    counts, slot, source_row, source_input, counts[ALL_SOURCES] - first_source, e,
                 )  # fmt: skip
-                earlier[counts[ROWS] - 1 - first_row] = e
-                steps = 0.0  # the coin is the source: one step, as below
+                steps = 1.0 - to_coin  # the coin is the source: one step, as below
             else:
                 value = coins[c, VALUE]
                 if spent_values[e] >= 0 and spent_values[e] != value:
@@ -338,11 +420,18 @@ def advance(
                 if value == 0:
                     continue
                 _touch(slots, slot, stamp, counts, log_slots)
+                if slots[slot, MONTH] != month:
+                    _write_change(
+                        slots, slot_values, slot, counts, change_row, change_coins, change_value,
+                        change_month,
+                    )  # fmt: skip
+                    slots[slot, MONTH] = month
                 slots[slot, COINS] -= np.uint32(1)
+                slot_values[slot, MORE_VALUE] -= value
             total += value
             if total < 0:
                 return OVERFLOW, t, e
-            moved += np.float64(value) * (1.0 + steps)
+            moved += np.float64(value) * (to_coin + steps)
             if slots[slot, PLACE] == 0:
                 seen[met] = slot
                 amount[met] = 0
@@ -352,7 +441,7 @@ def advance(
         i += inputs[t]
         alive = 0
         spendable = 0
-        paid = np.int64(0)
+        paid = left = np.int64(0)
         for q in range(o, o + outputs[t]):
             paid += made_values[q]
             if paid < 0:
@@ -361,6 +450,7 @@ def advance(
                 spendable += 1
                 if made_values[q] > 0:
                     alive += 1
+                    left += made_values[q]
         if paid > total and not coinbase[t]:
             return ABOVE, t, i
         for q in range(met):
@@ -370,15 +460,19 @@ def advance(
         if coinbase[t]:
             if paid > 0:
                 slot = _new_row(
-                    slots, free, counts, row_slot, row_terms, 0, alive, stamp, log_slots, log_free
-                )
+                    slots, slot_values, free, counts, row_slot, row_terms, 0, alive, stamp,
+                    log_slots, log_free, month, change_row, change_coins, change_value,
+                    change_month,
+                )  # fmt: skip
                 _source(
                     slots, slot_floats, row_sources, row_depth, row_transaction, row_rounded,
-                    counts, slot,
+                    counts, slot, source_row, source_input, counts[ALL_SOURCES] - first_source, -1,
                 )  # fmt: skip
                 steps = 1.0
         elif met > 0:
-            steps = 1.0 + moved / np.float64(total)
+            steps = moved / np.float64(total)
+            if not accounts or outputs[t] == 1:
+                steps += 1.0
         if met == 1:
             # All of it hangs on one row: the transaction has that row.
             slot = seen[0]
@@ -400,10 +494,11 @@ def advance(
                     free[counts[FREE]] = s
                     counts[FREE] += 1
             slot = _new_row(
-                slots, free, counts, row_slot, row_terms, met, alive, stamp, log_slots, log_free
-            )
+                slots, slot_values, free, counts, row_slot, row_terms, met, alive, stamp, log_slots,
+                log_free, month, change_row, change_coins, change_value, change_month,
+            )  # fmt: skip
             k = counts[ROWS] - 1
-            sources = min(sources, counts[ALL_SOURCES], np.int64(MOST))
+            sources = min(sources, counts[ALL_SOURCES], np.int64(MAXIMUM))
             slots[slot, SOURCES], slots[slot, DEPTH] = sources, depth + 1
             slot_floats[slot, ROUNDED] = worst + met + 4.0
             row_sources[k], row_depth[k] = sources, depth + 1
@@ -412,6 +507,7 @@ def advance(
         row = np.int64(NO_ROW)
         if slot != NO_ROW:
             row = np.int64(slots[slot, ROW])
+            slot_values[slot, MORE_VALUE] += left
             if slots[slot, COINS] == 0:
                 free[counts[FREE]] = slot
                 counts[FREE] += 1
@@ -444,8 +540,23 @@ def _coin(words, halves, coins, maker, vout):
     """Give the place of a live coin of a maker, or -1."""
     first = np.int64(words[maker, FIRST])
     count = np.int64(halves[maker, COUNT])
-    if vout < count and coins[first + vout, VOUT] == vout:
-        return first + vout if coins[first + vout, VALUE] >= 0 else np.int64(-1)
+    # Numbers mostly rise, so at most `vout` coins stand before this one, and two coins are no
+    # farther apart than their numbers: few places are left after a look or two.
+    low, high = first, first + min(vout, count - 1)
+    at, looks = high, 0
+    while low <= high:
+        more = np.int64(coins[at, VOUT]) - vout
+        if more == 0:
+            return at if coins[at, VALUE] >= 0 else np.int64(-1)
+        if more > 0:
+            low, high = max(low, at - more), at - 1
+            at = low
+        else:
+            low, high = at + 1, min(high, at - more)
+            at = high
+        looks += 1
+        if looks > LOOKS:
+            at = (low + high) >> 1
     for c in range(first, first + count):
         if coins[c, VOUT] == vout and coins[c, VALUE] >= 0:
             return np.int64(c)

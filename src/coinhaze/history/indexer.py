@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,13 @@ import pyarrow as pa
 
 from coinhaze.errors import LedgerError, ResourceError
 from coinhaze.history import files
+from coinhaze.history.arrays import grow, zeros
 from coinhaze.history.files import Manifest, PieceFiles
 from coinhaze.history.index_kernels import (
     ALL_ROWS,
     ALL_SOURCES,
+    BEFORE,
+    CHANGES,
     COINS,
     COUNTERS,
     DEPTH,
@@ -38,6 +41,7 @@ from coinhaze.history.index_kernels import (
     LOG_SPENT,
     LOW,
     MAKERS,
+    MORE_VALUE,
     NO_ROW,
     PLACES,
     ROUNDED,
@@ -58,8 +62,9 @@ from coinhaze.history.index_kernels import (
     move_together,
     take_back,
     take_coins,
+    write_changes,
 )
-from coinhaze.ledger.coin_blocks import HASH, CoinBlocks
+from coinhaze.ledger.coin_blocks import HASH, NOT_KNOWN, CoinBlocks, months_of
 from coinhaze.ledger.coins import DUPLICATE_COINBASES
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.ledger.text import text_hashes
@@ -68,7 +73,10 @@ PIECE_ROWS = 1 << 20
 AT_ONCE = 1 << 16  # transactions that are indexed at a time
 # All live coins are written down at a commit: there is one once as many were made anew.
 LIVE_SHARE = 1
-_FULL = 0.7  # of the hash table, at most
+_FULL = 0.4  # of the hash table, at most
+# What is spent is left out of the youngest coins once they are so many of the others, and of all
+# coins once it is so many of the live ones.
+_YOUNG, _SPENT, _FEW = 0.25, 0.5, 1 << 16
 
 Words = npt.NDArray[np.uint64]
 
@@ -94,6 +102,14 @@ def transaction_name(octets: bytes, height: int) -> str:
     return f"{txid}@{height}" if lost == height else txid
 
 
+def refuse_other_kind(manifest: Manifest, blocks: CoinBlocks, where: str) -> None:
+    """Refuse transfers between accounts in a history of coins, and coins in one of accounts."""
+    if blocks.accounts != manifest.accounts:
+        held, given = ("accounts", "coins") if manifest.accounts else ("coins", "accounts")
+        what = f"a ledger of {given}: the history is of {held}"
+        raise LedgerError(where, what, fix="index it into another folder")
+
+
 @dataclass
 class Taken:
     """What a block changed, so that it can be taken back."""
@@ -111,15 +127,13 @@ class Taken:
 class _Live:
     """What is live: makers of unspent coins, their coins, rows by slot, and slots that are free."""
 
-    words: Words = field(default_factory=lambda: np.zeros((0, WORDS), np.uint64))
-    coins: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
-    table: npt.NDArray[np.int64] = field(default_factory=lambda: _empty_table(1 << 12))
-    slots: npt.NDArray[np.uint32] = field(
-        default_factory=lambda: np.zeros((0, SLOT_WORDS), np.uint32)
-    )
-    free: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
+    words: Words = field(default_factory=lambda: zeros((0, WORDS), np.uint64))
+    coins: npt.NDArray[np.int64] = field(default_factory=lambda: zeros((0, 2), np.int64))
+    table: npt.NDArray[np.int64] = field(default_factory=lambda: zeros((1 << 12, 1), np.int64))
+    slots: npt.NDArray[np.uint32] = field(default_factory=lambda: zeros((0, SLOT_WORDS), np.uint32))
+    free: npt.NDArray[np.uint32] = field(default_factory=lambda: zeros((0,), np.uint32))
     counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(COUNTERS, np.int64))
-    moved: int = 0  # twice the coins that were left when what is live was moved together
+    old: tuple[int, int] = (0, 0)  # makers and coins when what is live was last moved together
     salt: np.uint64 = field(default_factory=lambda: np.uint64(secrets.randbits(63)))
 
     @property
@@ -162,34 +176,41 @@ class _Live:
         worth = held[maker_of] & (value > 0)
         live.slots[slot_of_row, ROW] = rows
         live.slots[:, COINS] = np.bincount(slot[maker_of[worth]], minlength=len(live.slots))
+        live.slots[:, BEFORE] = live.slots[:, COINS]
         live.slots[slot_of_row, SOURCES] = tape.fact("sources", rows)
         live.slots[slot_of_row, DEPTH] = tape.fact("depth", rows)
         live.slots.view(np.float64)[slot_of_row, ROUNDED] = tape.fact("rounded", rows)
         take_coins(transaction, vout, value, maker_of, ids, slot, steps, *live.makers, live.coins)
+        live.old = len(makers), len(coins)
         live._fill_table()
         return live
 
     def make_room(self, slots: int, makers: int, coins: int, *, move: bool) -> None:
-        """Make room for so many more; `move` what is live together where half of it is spent."""
+        """Make room for so many more; `move` what is live together where much of it is spent."""
         counts = self.counts
-        if move and counts[PLACES] > self.moved + (1 << 16):
-            words, halves, _ = self.makers
-            counts[MAKERS], counts[PLACES] = move_together(
-                words, halves, self.coins, int(counts[MAKERS])
-            )
-            self.moved = 2 * int(counts[PLACES])
-            self._fill_table(int(counts[MAKERS]) + makers)
+        if move and counts[PLACES] > (1 + _YOUNG) * self.old[1] + _FEW:
+            self._move_together(*self.old)
+            if counts[PLACES] > (1 + _SPENT) * counts[LIVE] + _FEW:
+                self._move_together(0, 0)
+            self.old = int(counts[MAKERS]), int(counts[PLACES])
         self._size(
             int(counts[SLOTS]) + slots, int(counts[MAKERS]) + makers, int(counts[PLACES]) + coins
         )
         if self._table_size(int(counts[MAKERS]) + makers) > len(self.table):
-            self._fill_table(2 * (int(counts[MAKERS]) + makers))
+            self._fill_table(int(counts[MAKERS]) + makers)
+
+    def _move_together(self, makers: int, coins: int) -> None:
+        """Leave out what is spent, but not of the first makers and their coins."""
+        counts, (words, halves, _) = self.counts, self.makers
+        counts[MAKERS], counts[PLACES] = move_together(
+            self.table, self.shift, self.salt, words, halves, self.coins, makers, coins,
+            int(counts[MAKERS]),
+        )  # fmt: skip
 
     def _size(self, slots: int, makers: int, coins: int) -> None:
-        self.slots = _sized(self.slots, slots)
-        self.free = _sized(self.free, slots)
-        self.words = _sized(self.words, makers)
-        self.coins = _sized(self.coins, coins)
+        sizes = {"slots": slots, "free": slots, "words": makers, "coins": coins}
+        for name, size in sizes.items():
+            grow(vars(self), name, size)
 
     @staticmethod
     def _table_size(makers: int) -> int:
@@ -200,10 +221,7 @@ class _Live:
         size = self._table_size(max(expected, makers))
         if size > 1 << HASH_BITS:
             raise ResourceError("a history has 2^30 transactions with unspent coins at most")
-        if size > len(self.table):
-            self.table = _empty_table(size)
-        else:
-            self.table[:] = 0
+        self.table = zeros((size, 1), np.int64)
         enter_all(self.table, self.shift, *self.makers[:2], self.salt, makers)
 
     def tables(self) -> dict[str, pa.Table]:
@@ -222,28 +240,10 @@ _LISTS = ("sources", "blocks", "names")
 COIN_COLUMNS = ("transaction", "vout", "value")
 
 
-def _sized(array: Any, needed: int) -> Any:
-    """Give an array with room for so many entries; new ones are zero."""
-    if needed <= len(array):
-        return array
-    size = max(needed, 3 * len(array))  # what is not used yet takes no memory
-    try:
-        larger = np.zeros((size, *array.shape[1:]), dtype=array.dtype)
-    except MemoryError:
-        what = f"{size:,} entries of {array.itemsize * array[:1].size} bytes of what is live"
-        raise ResourceError(f"not enough memory: {what}") from None
-    larger[: len(array)] = array
-    return larger
-
-
-def _empty_table(size: int) -> npt.NDArray[np.int64]:
-    return cast("npt.NDArray[np.int64]", _sized(np.zeros((0, 1), np.int64), size)[:size])
-
-
 class _Columns:
     """Columns of the piece that is being made, which are used again for the next."""
 
-    kinds: Mapping[str, Mapping[str, type]] = {
+    kinds: Mapping[str, Mapping[str, npt.DTypeLike]] = {
         "rows": {"slot": np.uint32, "terms": np.uint32},
         "terms": {"slot": np.uint32, "weight": np.float64},
         "facts": {
@@ -252,23 +252,29 @@ class _Columns:
             "depth": np.uint32,
             "transaction": np.uint32,
         },
-        "transactions": {"row": np.uint32, "steps": np.float64},
+        "transactions": {"id": np.dtype((np.void, HASH)), "row": np.uint32, "steps": np.float64},
+        # Coins and value that a row has won or lost in a month.
+        "changes": {"row": np.uint32, "coins": np.int32, "value": np.int64, "month": np.int16},
     }
 
     def __init__(self) -> None:
         self.arrays: dict[tuple[str, str], npt.NDArray[Any]] = {
-            (table, name): np.empty(0, kind)
+            (table, name): zeros((0,), kind)
             for table, kinds in self.kinds.items()
             for name, kind in kinds.items()
         }
-        self.ids = np.empty((0, HASH), np.uint8)
 
-    def room(self, rows: int, terms: int, transactions: int) -> None:
+    def room(self, rows: int, terms: int, transactions: int, changes: int) -> None:
         """Make room for so many in all."""
         sizes = {"rows": rows, "facts": rows, "terms": terms, "transactions": transactions}
-        for (table, name), array in self.arrays.items():
-            self.arrays[table, name] = _sized(array, sizes[table])
-        self.ids = _sized(self.ids, transactions)
+        sizes["changes"] = changes
+        for table, name in self.arrays:
+            grow(self.arrays, (table, name), sizes[table])
+
+    @property
+    def changes(self) -> tuple[npt.NDArray[Any], ...]:
+        """The columns of changes."""
+        return tuple(self.arrays["changes", name] for name in self.kinds["changes"])
 
     def table(self, table: str, length: int) -> dict[str, Any]:
         """Give the columns of a table, so long."""
@@ -285,8 +291,8 @@ class Indexer:
     # Of the piece that is being made, and of the one that is being written.
     columns: _Columns = field(default_factory=_Columns)
     spare: _Columns = field(default_factory=_Columns)
-    writer: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
-    writing: Future[None] | None = None
+    writer: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2))
+    writing: tuple[PieceFiles, dict[str, Future[tuple[int, str]]]] | None = None
     # Of the piece that is being made: sources, blocks, and names that are no hashes.
     pending: dict[str, list[pa.Table]] = field(default_factory=lambda: {t: [] for t in _LISTS})
     uncommitted: list[PieceFiles] = field(default_factory=list)
@@ -307,9 +313,9 @@ class Indexer:
 
     def append(self, blocks: CoinBlocks, where: str) -> None:
         """Index whole blocks, not too many of them; `where` is for errors."""
-        self._append(blocks, where, logged=False)
         if self.rows >= self.piece_rows:
-            self.end_piece()
+            self.end_piece(last=False)
+        self._append(blocks, where, logged=False)
 
     def append_logged(self, block: CoinBlocks, where: str) -> Taken:
         """Index one block so that it can be taken back; no piece ends with it."""
@@ -322,12 +328,19 @@ class Indexer:
             raise ResourceError("a history has 2^32 - 2 transactions at most")
         names = "hash" if blocks.names is None else "text"
         if self.manifest.transactions + self.transactions == 0:
-            self.manifest = replace(self.manifest, names=names)
-        elif names == "text" and self.manifest.names == "hash":
+            self.manifest = replace(self.manifest, names=names, accounts=blocks.accounts)
+        else:
+            refuse_other_kind(self.manifest, blocks, where)
+        if names == "text" and self.manifest.names == "hash":
             raise LedgerError(where, "ids that are no hashes, in a history whose ids are hashes")
         live.make_room(n + m, n, out, move=not logged)
-        rows, terms, first_row = self.rows, int(counts[TERMS]), int(counts[ALL_ROWS])
-        self.columns.room(rows + n + m, terms + m, self.transactions + n)
+        # A month that is over does not begin again.
+        months = months_of(blocks.times)
+        latest = np.maximum.accumulate(np.maximum(months, np.int16(self.manifest.month)))
+        months = np.where(months == NOT_KNOWN, months, latest)
+        rows, terms, first_source = self.rows, int(counts[TERMS]), int(counts[ALL_SOURCES])
+        changes = int(counts[CHANGES]) + 2 * (n + m) + n
+        self.columns.room(rows + n + m, terms + m, self.transactions + n, changes)
         if logged:
             self.stamp += 1
             counts[LOW] = counts[FREE]
@@ -340,7 +353,8 @@ class Indexer:
         taken = Taken(
             counts.copy(), log_spent, log_slots, log_free, self.manifest, sizes, self.made
         )
-        earlier = np.full(n + m, -1, np.int64)
+        largest = int(blocks.inputs.max(initial=1))
+        source_row, source_input = np.empty(n + m, np.int64), np.empty(n + m, np.int64)
         column = self.columns.arrays
         tx = slice(self.transactions, self.transactions + n)
         fault, t, at = advance(
@@ -355,6 +369,7 @@ class Indexer:
             blocks.made_values,
             blocks.made_spendable,
             not self.manifest.complete,
+            blocks.accounts,
             live.table,
             live.shift,
             live.salt,
@@ -362,6 +377,7 @@ class Indexer:
             live.coins,
             live.slots,
             live.slots.view(np.float64),
+            live.slots.view(np.int64),
             live.free,
             counts,
             column["rows", "slot"],
@@ -370,23 +386,32 @@ class Indexer:
             column["facts", "sources"],
             column["facts", "depth"],
             column["facts", "transaction"],
-            earlier,
+            source_row,
+            source_input,
             column["terms", "slot"],
             column["terms", "weight"],
             column["transactions", "row"][tx],
             column["transactions", "steps"][tx],
+            blocks.sizes,
+            months,
+            *self.columns.changes,
             self.stamp if logged else 0,
             log_spent,
             log_slots,
             log_free,
+            *np.empty((2, m), np.int64),
+            *np.empty((2, largest), np.int64),
         )
         if fault:
             raise _fault(blocks, where, fault, t, at)
+        if logged:  # a block that can be taken back leaves none behind
+            self._write_changes(log_slots[: int(counts[LOG_SLOTS]), SLOT_WORDS])
         taken.spent = log_spent[: int(counts[LOG_SPENT])].copy()
         taken.slots = log_slots[: int(counts[LOG_SLOTS])].copy()
         taken.free = log_free[: int(counts[LOG_FREE])].copy()
-        self._append_sources(blocks, rows, earlier, first_row)
-        self.columns.ids[tx] = blocks.ids
+        made = int(counts[ALL_SOURCES]) - first_source
+        self._append_sources(blocks, source_row[:made], source_input[:made])
+        column["transactions", "id"][tx].view(np.uint8).reshape(-1, HASH)[:] = blocks.ids
         if self.manifest.names == "text":
             self.pending["names"].append(pa.table({"id": _names(blocks)}))
         self.pending["blocks"].append(
@@ -402,6 +427,7 @@ class Indexer:
             manifest,
             last_height=int(blocks.heights[-1]),
             last_time=int(blocks.times[-1]),
+            month=max(int(months.max()), manifest.month),
             tip=id_of(blocks.ids[-1].tobytes()),
         )
         return taken
@@ -422,15 +448,16 @@ class Indexer:
         del self.pending["names"][blocks:]
 
     def _append_sources(
-        self, blocks: CoinBlocks, first: int, earlier: npt.NDArray[np.int64], first_row: int
+        self, blocks: CoinBlocks, rows: npt.NDArray[np.int64], spent: npt.NDArray[np.int64]
     ) -> None:
-        """Name the sources among new rows: coinbases, and coins made before the history."""
-        heights = np.repeat(blocks.heights, blocks.sizes)
-        before = int(self.live.counts[TRANSACTIONS]) - len(blocks)
-        rows = np.flatnonzero(self.columns.arrays["rows", "terms"][first : self.rows] == 0)
-        makers = self.columns.arrays["facts", "transaction"][first : self.rows][rows]
+        """Name new sources, by their rows in the piece: coinbases, and coins made before."""
+        counts = self.live.counts
+        before = int(counts[TRANSACTIONS]) - len(blocks)
+        makers = self.columns.arrays["facts", "transaction"][rows]
+        block = np.searchsorted(np.cumsum(blocks.sizes), makers - before, side="right")
+        heights = blocks.heights[block].tolist()
         names = []
-        for e, t in zip(earlier[rows].tolist(), makers.tolist(), strict=True):
+        for e, t, height in zip(spent.tolist(), makers.tolist(), heights, strict=True):
             t -= before
             if e >= 0:
                 maker = (
@@ -440,37 +467,50 @@ class Indexer:
                 )
                 names.append(f"{maker}:{blocks.spent_vouts[e]}")
             elif blocks.names is None:
-                names.append(f"tx:{transaction_name(blocks.ids[t].tobytes(), int(heights[t]))}")
+                names.append(f"tx:{transaction_name(blocks.ids[t].tobytes(), height)}")
             else:
-                names.append(f"tx:{blocks.names[t].as_py()}")
+                kind = "" if blocks.accounts else "tx:"  # mints have names of their own
+                names.append(f"{kind}{blocks.names[t].as_py()}")
         texts = pa.array(names, pa.string())
         hashes = text_hashes(texts) if names else np.zeros(0, np.uint64)
-        numbers = (first_row + rows).astype(np.uint32)
+        numbers = (int(counts[ALL_ROWS]) - self.rows + rows).astype(np.uint32)
         self.pending["sources"].append(pa.table({"row": numbers, "hash": hashes, "name": texts}))
 
-    def end_piece(self) -> None:
-        """Write what is pending as a piece; commit where that is worth its cost."""
+    def _write_changes(self, chosen: npt.NDArray[Any] | None = None) -> None:
+        """Write down what rows in some slots have won or lost; in all if none is named.
+
+        What is not in a piece when there is a commit would be lost.
+        """
+        live, counts = self.live, self.live.counts
+        values = live.slots.view(np.int64)
+        if chosen is None:
+            held = slice(int(counts[SLOTS]))
+            moved = live.slots[held, COINS] != live.slots[held, BEFORE]
+            chosen = np.flatnonzero(moved | (values[held, MORE_VALUE] != 0)).astype(np.uint32)
+        self.columns.room(0, 0, 0, int(counts[CHANGES]) + len(chosen))
+        write_changes(live.slots, values, chosen, counts, *self.columns.changes)
+
+    def end_piece(self, *, last: bool) -> None:
+        """Write what is pending as a piece; commit if it is the last, or that is worth its cost."""
+        commit = self.made * LIVE_SHARE >= int(self.live.counts[LIVE])
+        if last or commit:
+            self._write_changes()
         self._wait()
         number = len(self.manifest.pieces) + len(self.uncommitted)
         counts = self.live.counts
         rows, terms, n = self.rows, int(counts[TERMS]), self.transactions
         lists = {t: pa.concat_tables(self.pending[t]) for t in ("sources", "blocks")}
-        octets = pa.py_buffer(self.columns.ids[:n])
-        ids = pa.Array.from_buffers(pa.binary(HASH), n, [None, octets])
-        # A coin's maker is found by the first two bytes of its id: these are soon looked through.
-        marks = np.ascontiguousarray(self.columns.ids[:n, :2]).view(np.uint16).reshape(-1)
-        names = {"id": ids}
+        names: pa.Array | None = None
         if self.manifest.names == "text":
-            text = pa.concat_tables(self.pending["names"])["id"].combine_chunks()
-            names = {"id": text, "hash": ids}
+            names = pa.concat_tables(self.pending["names"])["id"].combine_chunks()
         column = self.columns.table
         tables = {
             "rows": pa.table(column("rows", rows)),
             "terms": pa.table(column("terms", terms)),
             "facts": pa.table(column("facts", rows)),
             "sources": lists["sources"],
-            "transactions": pa.table(names | {"mark": marks} | column("transactions", n)),
             "blocks": lists["blocks"],
+            "changes": pa.table(column("changes", int(counts[CHANGES]))),
         }
         heights = tables["blocks"]["height"]
         piece = PieceFiles(
@@ -484,23 +524,28 @@ class Indexer:
             files={},
         )
         self.columns, self.spare = self.spare, self.columns
-        self.writing = self.writer.submit(self._write, piece, tables)
+        # Its files are written while the next piece is made, the largest first.
+        file = self.path / piece.file("transactions")
+        made = column("transactions", n)
+        marks = {"transactions": self.writer.submit(_write_transactions, file, made, names)}
+        for t in sorted(tables, key=lambda t: -tables[t].nbytes):
+            file = self.path / piece.file(t)
+            marks[t] = self.writer.submit(files.write_table, file, tables[t])
+        self.writing = piece, marks
         self.pending = {t: [] for t in _LISTS}
-        counts[[ROWS, TERMS]] = 0
+        counts[[ROWS, TERMS, CHANGES]] = 0
         self.transactions = 0
-        if self.made * LIVE_SHARE >= int(counts[LIVE]):
+        if commit and not last:
             self._commit()
-
-    def _write(self, piece: PieceFiles, tables: Mapping[str, pa.Table]) -> None:
-        """Write the files of a piece, while the next one is made."""
-        marks = {t: files.write_table(self.path / piece.file(t), tables[t]) for t in tables}
-        self.uncommitted.append(replace(piece, files=marks))
 
     def _wait(self) -> None:
         """Wait until the last piece is written."""
         writing, self.writing = self.writing, None
         if writing is not None:
-            writing.result()
+            piece, marks = writing
+            wait(marks.values())
+            found = {t: marks[t].result() for t in files.TABLES}
+            self.uncommitted.append(replace(piece, files=found))
 
     def close(self) -> None:
         """Let no piece be written any more."""
@@ -522,10 +567,13 @@ class Indexer:
         )
         if done or not before.live:  # what is live has changed: written to files of its own
             marks = {
-                table: files.write_table(self.path / manifest.live_file(table), content)
+                table: self.writer.submit(
+                    files.write_table, self.path / manifest.live_file(table), content
+                )
                 for table, content in self.live.tables().items()
             }
-            manifest = replace(manifest, live=marks)
+            wait(marks.values())
+            manifest = replace(manifest, live={t: mark.result() for t, mark in marks.items()})
         self.manifest = manifest
         files.commit(self.path, self.manifest)
         self.uncommitted = []
@@ -534,11 +582,23 @@ class Indexer:
     def finish(self, completeness: Completeness, notes: tuple[str, ...]) -> Manifest:
         """Commit all that was appended, with what is known about it."""
         if self.transactions:
-            self.end_piece()
+            self.end_piece(last=True)
         record = completeness.record()
         self.manifest = replace(self.manifest, completeness=record, notes=notes)
         self._commit()
         return self.manifest
+
+
+def _write_transactions(
+    file: Path, made: dict[str, npt.NDArray[Any]], names: pa.Array | None
+) -> tuple[int, str]:
+    """Write the table of a piece's transactions; `names` are given where ids are hashes of them."""
+    octets = made.pop("id")
+    hashes = pa.Array.from_buffers(pa.binary(HASH), len(octets), [None, pa.py_buffer(octets)])
+    # A coin's maker is found by the first two bytes of its id: these are soon looked through.
+    marks = np.ascontiguousarray(octets.view(np.uint16).reshape(-1, HASH // 2)[:, 0])
+    named = {"id": hashes} if names is None else {"id": names, "hash": hashes}
+    return files.write_table(file, pa.table({**named, "mark": marks, **made}))
 
 
 def _words(ids: npt.NDArray[np.uint8]) -> Words:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -85,7 +86,7 @@ def unpacked(octets: bytes) -> NamedBlock:
     """Read a block from bytes."""
     at = _LENGTH + int.from_bytes(octets[:_LENGTH], "little")
     head = _head.decode(octets[_LENGTH:at])
-    columns = {}
+    columns: dict[str, Any] = {}
     for name, kind, each in _COLUMNS:
         count = getattr(head, each) * (HASH if kind == "u1" else 1)
         column = np.frombuffer(octets, kind, count, at)
@@ -166,6 +167,33 @@ class Journal:
         ends = np.cumsum([len(record) for record in records], dtype=np.int64).tolist()
         self.size = len(whole)
         return [0, *ends[:-1]] if ends else []
+
+
+def last_block(folder: Path) -> NamedBlock | None:
+    """Give the last whole block of a journal, which another process may be writing; None if none.
+
+    Heads of records are enough to come to the last; only that one is held against its digest.
+    """
+    try:
+        with open(folder / JOURNAL, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            places, at = [], 0
+            while at + _LENGTH + _DIGEST <= size:
+                file.seek(at)
+                end = at + _LENGTH + _DIGEST + int.from_bytes(file.read(_LENGTH), "little")
+                if end > size:
+                    break
+                places.append(at)
+                at = end
+            for place in reversed(places):
+                file.seek(place)
+                length = int.from_bytes(file.read(_LENGTH), "little")
+                digest, body = file.read(_DIGEST), file.read(length)
+                if sha256(body).digest() == digest:
+                    return unpacked(body)
+    except (OSError, ValueError, msgspec.DecodeError):
+        return None
+    return None
 
 
 def _record(block: NamedBlock) -> bytes:

@@ -108,6 +108,7 @@ class NodeFollower:
     blocks_left: Callable[[int, int], None] = lambda height, blocks: None
     raw: RawNode = field(init=False)
     base: str = field(init=False)  # the hash of the last block that is committed
+    current: float | None = None  # when the node was last polled and had nothing new
 
     def __post_init__(self) -> None:
         self.raw = RawNode(self.node)
@@ -133,13 +134,17 @@ class NodeFollower:
     def step(self) -> int:
         """Bring the history up to the node's tip; give how many blocks came.
 
-        `block_added` is told the seconds since the node named its tip.
+        `block_added` receives the seconds since the node was last seen without the block: it has
+        had it for no longer. For blocks that it had at the first look, they count from then on.
         """
         follower = self.follower
-        height, tip = self.node.tip()
         begun = time.perf_counter()
+        height, tip = self.node.tip()
         if tip == (follower.hash or self.base):
+            self.current = begun
             return 0
+        since = begun if self.current is None else self.current
+        self.current = None
         committed = follower.committed.last_height
         known = {committed: self.base, **follower.hashes}
         common = self.node.common_ancestor(known)
@@ -155,7 +160,7 @@ class NodeFollower:
                 if block.previous != (follower.hash or self.base):
                     return came  # reorganised meanwhile: looked at again in the next step
                 figures = follower.add(block)
-                self.block_added(figures, time.perf_counter() - begun)
+                self.block_added(figures, time.perf_counter() - since)
                 came += 1
                 hashes = dict(follower.hashes)
                 if follower.commit_old():
@@ -167,14 +172,14 @@ class NodeFollower:
 
 @dataclass
 class Watch:
-    """Coins whose figures are told when they change."""
+    """Coins whose figures are printed when they change."""
 
     names: Sequence[str]
     known: dict[str, CoinFigures | None] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Watch:
-        """Read names of coins, one a line; what follows # is left out."""
+        """Read names of coins, one per line; what follows # is left out."""
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except OSError as error:

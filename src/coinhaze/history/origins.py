@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow.compute as pc
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UnknownName
 from coinhaze.history import files
+from coinhaze.history.accounts import accounts_of
 from coinhaze.history.pass_kernels import pass_back
+from coinhaze.measures.elementary import expm1_at_most
 from coinhaze.measures.intervals import ROUNDING, slack_from_each, surprise
 
 if TYPE_CHECKING:
@@ -49,9 +52,9 @@ class CoinOrigins:
     origins: tuple[CoinSource, ...]  # largest first
     rows: int  # how many lie between the coin and its sources, with both
 
-    def as_dict(self, most: int | None = None) -> dict[str, object]:
+    def as_dict(self, limit: int | None = None) -> dict[str, object]:
         """Give it as plain values, with so many of the origins."""
-        shown = self.origins if most is None else self.origins[:most]
+        shown = self.origins if limit is None else self.origins[:limit]
         return {
             "node": self.node,
             "height": self.height,
@@ -71,11 +74,9 @@ class CoinOrigins:
 def coin_origins(history: History, name: str) -> CoinOrigins:
     """Find a coin by `txid:vout`, and go back from it."""
     tape = history.tape
-    txid, _, vout = name.rpartition(":")
-    found = tape.find(txid) if txid and vout.isdecimal() else None
-    if found is None:
-        raise UnknownName(f"no coin {name!r} in {history.path}: name it txid:vout")
-    transaction, row, steps = found
+    transaction, row, steps, vout = (_account if history.manifest.accounts else _coin)(
+        history, name
+    )
     if row < 0:
         raise UnknownName(f"{name!r}: its transaction moves no money, so it has no origins")
     rows, mass, met, terms = sources_of(tape, row)
@@ -83,16 +84,16 @@ def coin_origins(history: History, name: str) -> CoinOrigins:
     bits = float(surprise(mass).sum())
     # A way back is rounded once for every row on it, and once for every term added on it.
     behind = float(tape.fact("rounded", np.array([row]))[0]) + met + terms
-    slack = float(slack_from_each(np.expm1(ROUNDING * behind), np.array([bits]))[0])
+    slack = float(slack_from_each(expm1_at_most(ROUNDING * behind), np.array([bits]))[0])
     slack = slack + (len(rows) + 8) * ROUNDING * (bits + 1.0) if len(rows) > 1 else 0.0
-    balance, rank, unspent = _place(history, transaction, int(vout))
+    balance, rank, unspent = _place(history, transaction, vout)
     _, heights, _ = tape.transactions(np.array([transaction]))
     names = tape.source_names(rows)
     return CoinOrigins(
         node=name,
         height=int(heights[0]) if heights[0] >= 0 else None,
         balance=balance,
-        steps=steps + 1.0,
+        steps=steps + tape.to_coin,
         bits=bits,
         bits_low=max(0.0, bits - slack),
         bits_high=bits + slack,
@@ -101,6 +102,31 @@ def coin_origins(history: History, name: str) -> CoinOrigins:
         origins=tuple(CoinSource(names[k], float(mass[k])) for k in order.tolist()),
         rows=met,
     )
+
+
+def _coin(history: History, name: str) -> tuple[int, int, float, int]:
+    """Find a coin by `txid:vout`: its transaction, row, steps and number."""
+    txid, _, vout = name.rpartition(":")
+    found = history.tape.find(txid) if txid and vout.isdecimal() else None
+    if found is None:
+        raise UnknownName(f"no coin {name!r} in {history.path}: name it txid:vout")
+    return *found, int(vout)
+
+
+def _account(history: History, name: str) -> tuple[int, int, float, int]:
+    """Find what an account holds by its name, or by that of a snapshot, `name:i`."""
+    tape = history.tape
+    coins = files.column(tape.live_table("coins"), "transaction").astype(np.int64)
+    names, _, _ = tape.transactions(coins)
+    at = max(pc.index(names, name).as_py(), pc.index(accounts_of(names), name).as_py())
+    if at >= 0:
+        _, row, steps = tape.makers(coins[at : at + 1])
+        return int(coins[at]), int(row[0]), float(steps[0]), 0
+    found = tape.find(name)
+    if found is None:
+        what = f"no account {name!r} that holds something in {history.path}"
+        raise UnknownName(f"{what}: name it, or one of its snapshots as name:1")
+    return *found, 0
 
 
 def sources_of(tape: Tape, row: int) -> tuple[Ints, Floats, int, int]:

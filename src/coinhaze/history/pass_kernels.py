@@ -1,7 +1,7 @@
 """Hot loops over the tape: a pass of draws, and a pass of source columns.
 
 Rows are mixed in a buffer of doubles and stored in the slots of the tape, in single or double
-precision. What is needed next is known ahead, so it is asked for ahead.
+precision. What is needed next is known ahead, so it is requested ahead.
 
 Slow twin in the tests: tests/history/tape_twin.py.
 """
@@ -10,41 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from coinhaze.kernels import intrinsic, kernel
+from coinhaze.kernels import kernel
 from coinhaze.solve.exact.stream_kernels import QUARTER, WIDTH, add_up, exp, fma, surprise
+from coinhaze.solve.prefetch_kernels import prefetch
 from coinhaze.solve.sketch.kernels import fill_draws
 
 AHEAD = 12  # terms
 HALF = WIDTH // 2
-
-
-def _compiled_prefetch():
-    from llvmlite import ir
-    from numba import extending, types
-    from numba.core import cgutils
-
-    @extending.intrinsic
-    def prefetch(typing_context, array, row, offset):
-        def code(context, builder, signature, args):
-            made = context.make_array(signature.args[0])(context, builder, args[0])
-            stride = cgutils.unpack_tuple(builder, made.strides, 2)[0]
-            at = builder.add(builder.mul(args[1], stride), args[2])
-            address = builder.add(builder.ptrtoint(made.data, ir.IntType(64)), at)
-            place = builder.inttoptr(address, ir.IntType(8).as_pointer())
-            word = ir.IntType(32)
-            kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), word, word, word])
-            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-            builder.call(function, [place, word(0), word(3), word(1)])
-            return context.get_dummy_value()
-
-        return types.void(array, types.int64, types.int64), code
-
-    return prefetch
-
-
-@intrinsic(_compiled_prefetch)
-def prefetch(array, row, offset):
-    """Ask for the cache line `offset` bytes into a row of a matrix."""
 
 
 @kernel(error_model="numpy")

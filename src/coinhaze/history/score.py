@@ -22,6 +22,8 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.formats.money import with_amount_texts
 from coinhaze.history import files
+from coinhaze.history.accounts import accounts_of
+from coinhaze.history.arrays import zeros
 from coinhaze.history.pass_kernels import HALF, pass_columns, pass_draws
 from coinhaze.history.tape import Tape
 from coinhaze.measures.confidence import (
@@ -32,7 +34,9 @@ from coinhaze.measures.confidence import (
     rounding_slack,
     row_ends,
 )
+from coinhaze.measures.elementary import expm1_at_most, log, log2
 from coinhaze.measures.intervals import ROUNDING, slack_from_each
+from coinhaze.observer.chain import reading_words
 from coinhaze.options import Accuracy
 from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
@@ -43,7 +47,7 @@ from coinhaze.solve.sketch.sketch import DRAWS
 from coinhaze.units import Unit, unit_named
 
 _LN2 = math.log(2.0)
-_MOST_DRAWS = 1 << 24
+_MAX_DRAWS = 1 << 24
 _LOG_ERROR = 1e-13  # of an entropy, by the logarithms in it
 
 
@@ -70,7 +74,7 @@ class LiveCoins:
             transaction=transaction,
             vout=files.column(coins, "vout")[held].astype(np.int64),
             value=value[held],
-            steps=steps[which] + 1.0,
+            steps=steps[which] + tape.to_coin,
             row=row[which].astype(np.int64),
         )
 
@@ -88,6 +92,7 @@ class RowScores:
     bits_high: Floats
     miss: Floats
     about: Mapping[str, Any] = field(default_factory=dict)
+    drawn: Drawn | None = None  # what draws tell, where bits are drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +107,7 @@ class TapeDraws:
     seed: int
     kind: type[np.floating]
     width: int = WIDTH
+    seconds: float = math.inf
     waiting: int = 2
 
     @property
@@ -111,7 +117,7 @@ class TapeDraws:
 
     def room(self) -> npt.NDArray[Any]:
         """Make one worker's rows."""
-        return np.zeros((self.tape.manifest.slots, self.width), dtype=self.kind)
+        return zeros((self.tape.manifest.slots, self.width), self.kind)
 
     def solve(self, first: int, room: npt.NDArray[Any]) -> Floats:
         """Add exp(y) of a tile of draws up for every scored row."""
@@ -135,6 +141,7 @@ class TapeColumns:
 
     tape: Tape
     scored: tuple[Ints, ...]
+    seconds: float = math.inf
     waiting: int = 2
 
     @property
@@ -145,7 +152,7 @@ class TapeColumns:
     def room(self) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Make one worker's rows, and which of them hold something."""
         slots = self.tape.manifest.slots
-        return np.zeros((slots, WIDTH)), np.zeros(slots, dtype=np.bool_)
+        return zeros((slots, WIDTH), np.float64), np.zeros(slots, dtype=np.bool_)
 
     def solve(
         self, first: int, room: tuple[Floats, npt.NDArray[np.bool_]]
@@ -230,7 +237,7 @@ def row_scores(
     `sources` is how many each row may have, `error` the relative error of its probabilities.
     """
     alone = sources == 1
-    nats = -np.log(total / draws)
+    nats = -log(total / draws)
     none = np.zeros(len(rows))
     found = Drawn(
         nats=nats,
@@ -239,17 +246,17 @@ def row_scores(
         alone=alone,
         known=none,
         known_slack=none,
-        most=math.log(max(all_sources, 1)) * (1 + 4 * ROUNDING),
+        maximum=math.log(max(all_sources, 1)) * (1 + 16 * ROUNDING),
     )
     low, high = found.rows(row_ends(draws, miss))
     # No row has more bits than sources it can come from allow.
-    most = np.log2(np.maximum(sources, 1)) * (1 + 4 * ROUNDING)
-    high = np.minimum(high, most)
+    maximum = log2(np.maximum(sources, 1)) * (1 + 16 * ROUNDING)
+    high = np.minimum(high, maximum)
     low = np.minimum(low, high)
     bits = np.clip((nats - 1.5 / draws) / _LN2, low, high)
     words = "single" if kind is np.float32 else "double"
     about = {"draws": draws, "seed": seed, "precision": words, "method": f"sketch (k={draws})"}
-    return RowScores(rows, bits, low, high, np.where(alone, 0.0, miss), about)
+    return RowScores(rows, bits, low, high, np.where(alone, 0.0, miss), about, found)
 
 
 def stored_error(kind: type[np.floating], depth: npt.NDArray[Any], rounded: Floats) -> Floats:
@@ -260,7 +267,7 @@ def stored_error(kind: type[np.floating], depth: npt.NDArray[Any], rounded: Floa
     unit = SINGLE if kind is np.float32 else ROUNDING
     stored = (depth.astype(np.float64) + 1.0) * (1 + 1e-6)
     with np.errstate(over="ignore"):
-        found: Floats = np.expm1(unit * stored + ROUNDING * rounded * (1 + 1e-6) + DRAW_ERROR)
+        found: Floats = expm1_at_most(unit * stored + ROUNDING * rounded * (1 + 1e-6) + DRAW_ERROR)
     return found
 
 
@@ -269,9 +276,9 @@ def precision_of(
 ) -> tuple[type[np.floating], Floats]:
     """Choose how rows are stored; also bound the relative error of probabilities behind them."""
     behind = tape.fact("depth", rows), tape.fact("rounded", rows)
-    most = math.log(max(tape.manifest.sources, 1))
+    maximum = math.log(max(tape.manifest.sources, 1))
     single = stored_error(np.float32, *behind)
-    slack = 2 * float(rounding_slack(np.full(len(rows), most), single).max(initial=0.0)) / _LN2
+    slack = 2 * float(rounding_slack(np.full(len(rows), maximum), single).max(initial=0.0)) / _LN2
     share = thresholds.MAX_HISTORY_SINGLE_SHARE * row_ends(draws, each).bits
     if slack <= max(thresholds.MAX_SINGLE_WIDTH, share):
         return np.float32, single
@@ -284,7 +291,7 @@ def _needed(tape: Tape, rows: Ints, width: float, each: float) -> int:
         raise UsageError(f"accuracy is exact, preview or a number of bits above 0, not {width!r}")
     # What rounding adds is at most this share of it, or of a fixed width.
     left = (width - thresholds.MAX_SINGLE_WIDTH) / (1 + thresholds.MAX_HISTORY_SINGLE_SHARE)
-    found = draws_for(left, each, tile=WIDTH, most=_MOST_DRAWS) if left > 0 else None
+    found = draws_for(left, each, tile=WIDTH, maximum=_MAX_DRAWS) if left > 0 else None
     if found is None:
         raise AccuracyError(f"no number of draws gives intervals of {width:g} bits: ask for exact")
     return found
@@ -301,7 +308,7 @@ def _exact(tape: Tape, rows: Ints, budget: Budget, progress: Progress) -> RowSco
             mass += found
             progress((k + 1) / len(firsts))
     sources = tape.fact("sources", rows)
-    walks = np.expm1(ROUNDING * (tape.fact("rounded", rows) + 1.0) * (1 + 1e-6))
+    walks = expm1_at_most(ROUNDING * (tape.fact("rounded", rows) + 1.0) * (1 + 1e-6))
     sums = (len(firsts) + WIDTH) * ROUNDING
     off = np.abs(mass - 1.0)
     if len(rows) and not bool(np.all(off <= 2 * (walks + sums) + 1e-300)):
@@ -312,8 +319,8 @@ def _exact(tape: Tape, rows: Ints, budget: Budget, progress: Progress) -> RowSco
         )
     slack = slack_from_each(walks, entropy) + sums * (entropy + 1.0) + _LOG_ERROR
     slack = np.where(sources == 1, 0.0, slack)
-    most = np.log2(np.maximum(sources, 1)) * (1 + 4 * ROUNDING)
-    low, high = np.maximum(entropy - slack, 0.0), np.minimum(entropy + slack, most)
+    maximum = log2(np.maximum(sources, 1)) * (1 + 16 * ROUNDING)
+    low, high = np.maximum(entropy - slack, 0.0), np.minimum(entropy + slack, maximum)
     bits = np.clip(entropy, low, np.maximum(low, high))
     about = {"method": "exact", "sources": tape.manifest.sources}
     return RowScores(rows, bits, low, np.maximum(low, high), np.zeros(len(rows)), about)
@@ -370,10 +377,14 @@ class HistoryScores:
         """Give a row for every coin, or for a stretch of them."""
         part = slice(first, last)
         txids, heights, _ = self.tape.transactions(self.coins.transaction[part])
-        vouts = pc.cast(pa.array(self.coins.vout[part]), pa.string())
+        if self.tape.manifest.accounts:
+            nodes = accounts_of(txids)
+        else:
+            vouts = pc.cast(pa.array(self.coins.vout[part]), pa.string())
+            nodes = pc.binary_join_element_wise(txids, vouts, ":")
         table = pa.table(
             {
-                "node": pc.binary_join_element_wise(txids, vouts, ":"),
+                "node": nodes,
                 "bits": self.bits[part],
                 "bits_low": self.bits_low[part],
                 "bits_high": self.bits_high[part],
@@ -394,14 +405,20 @@ class HistoryScores:
         """Say in one line what was found."""
         n, value = len(self), int(self.coins.value.sum())
         if not n:
-            return "no unspent coins"
+            return f"no {self.tape.manifest.scored_words}"
         mean = float(self.bits.mean())
         weighed = float((self.bits * self.coins.value).sum() / value)
         width = float((self.bits_high - self.bits_low).max())
+
+        def mean_words(bits: float) -> str:
+            # Rows share their draws, whose errors a mean does not average out.
+            return f"about {bits:.1f}" if np.any(self.miss > 0) else f"{bits:.3f}"
+
         return (
-            f"{n:,} unspent coins worth {self.unit.words(value)}: {mean:.3f} bits on average, "
-            f"{weighed:.3f} by value; "
-            f"{self.about['method']}, widest interval {width:.3g} bits"
+            f"{n:,} {self.tape.manifest.scored_words} worth {self.unit.words(value)}: "
+            f"{mean_words(mean)} bits on average, {mean_words(weighed)} by value; "
+            f"{self.about['method']}, widest interval {width:.3g} bits; "
+            f"{reading_words(self.tape.manifest.settings)}"
         )
 
 

@@ -13,9 +13,10 @@ from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import packing
 from coinhaze.formats.money import unit_of
 from coinhaze.formats.registry import format_of, is_store
+from coinhaze.history.accounts import account_blocks
 from coinhaze.history.files import Manifest
-from coinhaze.history.indexer import id_of
-from coinhaze.ledger import CoinLedger
+from coinhaze.history.indexer import id_of, refuse_other_kind
+from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.ledger.coin_blocks import CoinBlocks, blocks_of
 from coinhaze.ledger.completeness import (
     COINBASES,
@@ -60,9 +61,6 @@ def open_source(
     if straight is not None:
         return straight
     ledger = read(list(sources), **options)
-    if not isinstance(ledger, CoinLedger):
-        what = "transfers between accounts: a history is of coins"
-        raise LedgerError(where, what, fix="use `coinhaze score`")
     return ledger_source(ledger, manifest, where)
 
 
@@ -115,18 +113,26 @@ def raw_checks(blocks: int) -> Completeness:
     )
 
 
-def ledger_source(ledger: CoinLedger, manifest: Manifest, where: str = "ledger") -> BlockSource:
+def ledger_source(
+    ledger: CoinLedger | AccountLedger, manifest: Manifest, where: str = "ledger"
+) -> BlockSource:
     """Take the blocks of a ledger."""
     if ledger.completeness.failed:
         holes = ledger.completeness.holes
         which = f": no block {heights_in_words(holes)}" if holes else ""
         raise LedgerError(where, ledger.completeness.line() + which, fix="add what is missing")
-    blocks = after_commit(blocks_of(ledger, where), manifest, where)
+    if isinstance(ledger, AccountLedger):
+        whole, complete = account_blocks(ledger, where), False
+    else:
+        whole, complete = blocks_of(ledger, where), ledger.complete
+    if manifest.transactions:
+        refuse_other_kind(manifest, whole, where)
+    blocks = after_commit(whole, manifest, where)
     return BlockSource(
         where,
         iter([blocks] if len(blocks) else []),
         len(blocks),
-        ledger.complete,
+        complete,
         ledger.completeness,
         ledger.notes,
         unit_of(ledger),
@@ -138,6 +144,15 @@ def after_commit(blocks: CoinBlocks, manifest: Manifest, where: str) -> CoinBloc
     done = manifest.transactions
     if not done or not len(blocks):
         return blocks
+    if blocks.accounts:
+        if len(blocks) < done or id_of(blocks.ids[done - 1].tobytes()) != manifest.tip:
+            raise LedgerError(
+                where,
+                "is not what was indexed with transfers added: other transfers are in it, some are "
+                "missing, or it shows that an account had more from the start",
+                fix="index it in another folder",
+            )
+        return blocks.without(done)
     if id_of(blocks.ids[0].tobytes()) == manifest.first_id:
         if len(blocks) < done or id_of(blocks.ids[done - 1].tobytes()) != manifest.tip:
             what = "another chain than that of the history, or a shorter one"
@@ -146,7 +161,9 @@ def after_commit(blocks: CoinBlocks, manifest: Manifest, where: str) -> CoinBloc
         return blocks.without(done)
     first, last = int(blocks.heights[0]), manifest.last_height
     if first < 0 or last < 0:
-        raise LedgerError(where, "no heights: what follows the history cannot be told")
+        raise LedgerError(
+            where, "no heights: it is not known what comes after the end of the history"
+        )
     if first != last + 1:
         kind = "is missing" if first > last + 1 else "is there already"
         raise LedgerError(

@@ -1,11 +1,11 @@
-"""Tables of the unspent coins of a history: bits by year, height, value or age; one coin."""
+"""Tables of the unspent coins of a history: bits by year, month, height, value or age; one coin."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,15 @@ from coinhaze.errors import InputError, UsageError
 from coinhaze.formats.money import with_amount_texts
 from coinhaze.history.origins import CoinOrigins
 from coinhaze.history.score import HistoryScores
+from coinhaze.observer.chain import reading_words
 from coinhaze.options import Grouping
 from coinhaze.report.figures import axes_or_new, drawing, line_of, pyplot, save_picture
 from coinhaze.report.files import write_table, write_whole
 from coinhaze.report.grids import Grid
 from coinhaze.units import NOT_KNOWN, Unit
+
+if TYPE_CHECKING:
+    from coinhaze.history.history import History
 
 DAY = 86_400
 AGES = ((1, "under a day"), (7, "under a week"), (30, "under a month"), (365, "under a year"))
@@ -84,6 +88,12 @@ def _by_year(scores: HistoryScores) -> Groups:
     return years, {int(y): str(y) for y in np.unique(years)}
 
 
+def _by_month(scores: HistoryScores) -> Groups:
+    months = _times(scores).astype("datetime64[s]").astype("datetime64[M]")
+    number = months.astype(np.int64)
+    return number, {int(m): str(np.datetime64(int(m), "M")) for m in np.unique(number)}
+
+
 def _by_height(scores: HistoryScores) -> Groups:
     heights, _ = scores.placed
     _refuse_unknown(heights, "heights", "value")
@@ -119,6 +129,7 @@ def _by_age(scores: HistoryScores) -> Groups:
 
 _GROUPS: dict[str, Callable[[HistoryScores], Groups]] = {
     "year": _by_year,
+    "month": _by_month,
     "height": _by_height,
     "value": _by_value,
     "age": _by_age,
@@ -136,7 +147,9 @@ def _refuse_unknown(column: Ints, what: str, other: str) -> None:
         raise InputError(f"the sources of the history give no {what}: group by {other}")
 
 
-def table_grid(table: pa.Table, group: Grouping, title: str, caption: str, unit: Unit) -> Grid:
+def table_grid(
+    table: pa.Table, group: Grouping, title: str, captions: Sequence[str], unit: Unit
+) -> Grid:
     """Give the table as it is shown, with values in `unit`."""
     rows = [
         (
@@ -152,7 +165,7 @@ def table_grid(table: pa.Table, group: Grouping, title: str, caption: str, unit:
         for row in table.to_pylist()
     ]
     heads = (group, "coins", "value", "bits, mean", "median", "by value", "one origin", "steps")
-    notes = (caption, *((NOT_KNOWN,) if not unit.is_known else ()))
+    notes = (*captions, *((NOT_KNOWN,) if not unit.is_known else ()))
     return Grid(title=title, columns=heads, rows=rows, notes=notes)
 
 
@@ -160,8 +173,7 @@ def plot_table(table: pa.Table, group: Grouping, *, ax: Any = None) -> Any:
     """Plot mean bits of each group, over coins and over value."""
     ax = axes_or_new(ax)
     at = np.arange(len(table))
-    labels: Mapping[str, str] = {"bits_mean": "mean of coins", "bits_by_value": "mean by value"}
-    for k, (name, label) in enumerate(labels.items()):
+    for k, (name, label) in enumerate(_MEANS.items()):
         look = line_of(k)
         figures: Floats = table[name].to_numpy()
         ax.plot(at, figures, color=look.colour, linestyle=look.dash, marker=look.marker,
@@ -174,6 +186,54 @@ def plot_table(table: pa.Table, group: Grouping, *, ax: Any = None) -> Any:
     ax.set_ylim(bottom=0)
     ax.legend()
     return ax
+
+
+def months_grid(table: pa.Table, title: str, captions: Sequence[str], unit: Unit) -> Grid:
+    """Give what was unspent at the end of each month as it is shown."""
+    rows = [
+        (
+            row["month"],
+            f"{row['coins']:,}",
+            unit.words(row["value"]),
+            *(
+                f"{row[name]:.3f} ({row[f'{name}_low']:.2f} to {row[f'{name}_high']:.2f})"
+                for name in _MEANS
+            ),
+        )
+        for row in table.to_pylist()
+    ]
+    columns = ("month", "coins", "value", "bits, mean", "by value")
+    notes = [*captions] if unit.is_known else [*captions, NOT_KNOWN]
+    return Grid(title=title, columns=columns, rows=rows, notes=notes)
+
+
+def plot_months(table: pa.Table, *, ax: Any = None) -> Any:
+    """Plot mean bits of what was unspent at the end of each month, with their intervals."""
+    ax = axes_or_new(ax)
+    at = np.array(table["month"].to_pylist(), dtype="datetime64[M]")
+    for k, (name, label) in enumerate(_MEANS.items()):
+        look = line_of(k)
+        low, high = (table[f"{name}_{end}"].to_numpy() for end in ("low", "high"))
+        ax.plot(at, table[name].to_numpy(), color=look.colour, linestyle=look.dash, label=label)
+        ax.fill_between(at, low, high, color=look.colour, alpha=0.12, linewidth=0)
+    ax.set_xlabel("end of month")
+    ax.set_ylabel("bits")
+    ax.set_ylim(bottom=0)
+    ax.legend()
+    return ax
+
+
+_MEANS = {"bits_mean": "mean of coins", "bits_by_value": "mean by value"}
+
+
+def save_months(table: pa.Table, path: Path, *, title: str) -> None:
+    """Save the figure of what was unspent at the end of each month."""
+    with drawing() as plt:
+        figure, ax = plt.subplots(figsize=(5.2, 3.4), layout="constrained")
+        plot_months(table, ax=ax)
+        ax.set_title(title, fontsize=8.5)
+    save_picture(figure, path)
+    pyplot().close(figure)
 
 
 def _in_smallest(table: pa.Table, group: Grouping) -> bool:
@@ -190,22 +250,27 @@ def save_table(table: pa.Table, group: Grouping, path: Path, *, title: str) -> N
     pyplot().close(figure)
 
 
-def origins_grid(found: CoinOrigins, top: int, unit: Unit) -> Grid:
-    """Give one coin as it is shown: bits, value in `unit`, place and origins."""
+def origins_grid(found: CoinOrigins, top: int, history: History) -> Grid:
+    """Give one coin as it is shown: bits, value, place and origins."""
+    about, unit = history.manifest, history.unit
     rows = [(o.source, f"{o.probability:.4%}") for o in found.origins[:top]]
     worth = "spent, or never to be"
     if found.balance is not None:
         worth = f"worth {unit.words(found.balance)}"
     notes = [
-        f"{found.bits:.6f} bits; {found.steps:.2f} steps on average",
+        f"{found.bits:.6f} bits ({reading_words(about.settings)}); {found.steps:.2f} steps on "
+        "average",
         f"{worth}; made in block {found.height if found.height is not None else 'unknown'}",
     ]
     if found.rank is not None:
-        notes.append(f"place {found.rank:,} of {found.unspent:,} unspent coins, most bits first")
+        notes.append(
+            f"place {found.rank:,} of {found.unspent:,} {about.scored_words}, most bits first"
+        )
     shown = sum(o.probability for o in found.origins[:top])
     if not unit.is_known and found.balance is not None:
         notes.append(NOT_KNOWN)
     notes.append(f"{len(found.origins):,} origins, {shown:.2%} of the money from those shown")
+    notes.append(history.completeness.line())
     return Grid(title=found.node, columns=("origin", "probability"), rows=rows, notes=notes)
 
 

@@ -69,6 +69,11 @@ class Tape:
         """Map a table of a piece."""
         return files.read_table(self.path / piece.file(name))
 
+    @property
+    def to_coin(self) -> float:
+        """Steps from a coin to its transaction: none where coins are what accounts hold."""
+        return 0.0 if self.manifest.accounts else 1.0
+
     def fact(self, name: str, rows: Ints) -> np.ndarray:
         """Give a fact of rows, which rise."""
         found = []
@@ -180,8 +185,49 @@ class Tape:
             first += piece.transactions
         return None
 
+    def beginning(self, text: str, maximum: int) -> list[str]:
+        """Name the first transactions whose ids begin so; all ids are looked through."""
+        names: list[str] = []
+        hashes = self.manifest.names == "hash"
+        if hashes and (len(text) > 64 or not set(text) <= set("0123456789abcdef")):
+            return []
+        first = 0
+        for piece in self.manifest.pieces:
+            ids = self.table(piece, "transactions")["id"].chunk(0)
+            if hashes:
+                octets = files.octets_of(ids)
+                found = np.arange(len(octets))
+                for k in range(0, len(text) - 1, 2):
+                    found = found[octets[found, -1 - k // 2] == int(text[k : k + 2], 16)]
+                if len(text) % 2:
+                    half = octets[found, -1 - len(text) // 2] >> 4
+                    found = found[half == int(text[-1], 16)]
+            else:
+                starts = pa.compute.starts_with(ids, text).to_numpy(zero_copy_only=False)
+                found = np.flatnonzero(starts)
+            if len(found):
+                names += self.transactions(first + found[: maximum - len(names)])[0].to_pylist()
+            if len(names) >= maximum:
+                break
+            first += piece.transactions
+        return names
+
+    def block(self, height: int) -> tuple[int, int] | None:
+        """Find a block: its first transaction, and one past its last."""
+        first = 0
+        for piece in self.manifest.pieces:
+            if piece.first_height <= height <= piece.last_height:
+                blocks = self.table(piece, "blocks")
+                at = np.flatnonzero(files.column(blocks, "height") == height)
+                if len(at):
+                    after = first + np.cumsum(files.column(blocks, "transactions"))
+                    begin = first if at[0] == 0 else int(after[at[0] - 1])
+                    return begin, int(after[at[-1]])
+            first += piece.transactions
+        return None
+
     def _of_height(self, piece: PieceFiles, found: Ints, txid: str) -> Ints:
-        """Tell two transactions with one id apart by the name asked for."""
+        """Tell two transactions with one id apart by the name requested."""
         if not len(found):
             return found
         heights, _ = self._blocks(piece, found)

@@ -55,5 +55,5 @@ def _table(tape: Tape, piece: PieceFiles, first: int, rows: RowScores) -> pa.Tab
             name: pa.array(column[at] if len(column) else empty, mask=~moves)
             for name, column in columns.items()
         }
-        | {"steps": pa.array(files.column(transactions, "steps") + 1.0, mask=~moves)}
+        | {"steps": pa.array(files.column(transactions, "steps") + tape.to_coin, mask=~moves)}
     )

@@ -223,6 +223,7 @@ class SeedWork:
     people: int
     payments: int
     room_bytes: int = 0
+    seconds: float = math.inf
     waiting: int = 2
 
     def room(self) -> None:

@@ -18,7 +18,7 @@ from coinhaze.ledger.frozen import freeze
 from coinhaze.units import Unit
 
 ZERO_ADDRESSES = ("0x" + "0" * 40, "0" * 40)
-# How accounts of a mixing pool are called where a source tells no addresses for them.
+# How accounts of a mixing pool are called where a source gives no addresses for them.
 POOL, DEPOSIT, RELAYERS = "pool:", "deposit:", "relayers:"
 
 
@@ -38,7 +38,7 @@ class AccountLedger(ArrowTable):
     ids: pa.StringArray | None = None
     times: pa.Array | None = None
     fees: Amounts | None = None
-    notes: tuple[str, ...] = ()  # what a reader passed over, put in order or could not tell
+    notes: tuple[str, ...] = ()  # what a reader passed over, put in order or could not determine
     completeness: Completeness = field(default_factory=Completeness)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # used, unused, unknown
     unit: Unit | None = None  # what amounts are counted in, where the source says it
@@ -112,7 +112,7 @@ class AccountLedger(ArrowTable):
             if rows[earlier] != row:
                 raise LedgerError(
                     place(number),
-                    "one id with two contents",
+                    "the same id with other contents",
                     value=row,
                     fix=f"see {place(earlier)}",
                 )
@@ -193,6 +193,28 @@ class AccountLedger(ArrowTable):
         if self.fees is not None:
             columns["fee"] = self.fees.to_arrow()
         return {"transfers": pa.table(columns)}
+
+
+def spaced_names(accounts: pa.StringArray) -> tuple[str, ...]:
+    """Note accounts that differ from another by spaces at the ends of their names alone.
+
+    >>> spaced_names(pa.array(["bob", " bob", "a carol "]))
+    ("' bob' and 'bob' are two accounts: take the spaces out of the file if they are one",)
+    """
+    bare = pc.utf8_trim_whitespace(accounts)
+    spaced = pc.not_equal(bare, accounts)
+    if not pc.any(spaced).as_py():
+        return ()
+    both = pc.and_(spaced, pc.is_in(bare, value_set=accounts))
+    found = accounts.filter(both)
+    if not len(found):
+        return ()
+    more = f", and {len(found) - 1:,} more pairs like them," if len(found) > 1 else ""
+    one = found[0].as_py()
+    return (
+        f"{one!r} and {one.strip()!r}{more} are two accounts: take the spaces out of the file if "
+        "they are one",
+    )
 
 
 def _names(

@@ -1,6 +1,6 @@
-"""What readers of the real world give: rows of a ledger by name, a stretch at a time.
+"""What readers of the real world give: rows of a ledger by name, a chunk at a time.
 
-A source tells of a coin in one file and of its spending in another, years apart, so rows name each
+A source lists a coin in one file and of its spending in another, years apart, so rows name each
 other by id and height, not by number. Tables not in a batch have no rows in it. `Store` joins them.
 
 Keys: a transaction is known by (height, txid), a coin by (txid, vout), a spending by (height, txid,
@@ -31,7 +31,7 @@ def _schema(*needed: tuple[str, pa.DataType], **optional: pa.DataType) -> pa.Sch
 # values of coins are whole satoshi (zatoshi, ...).
 SCHEMAS: dict[str, pa.Schema] = {
     "blocks": _schema(("height", NUMBER), ("hash", TEXT), previous=TEXT, time=NUMBER),
-    # `position` is the index in the block, null where the source does not tell.
+    # `position` is the index in the block, null where the source does not give it.
     "transactions": _schema(
         ("height", NUMBER), ("txid", TEXT), ("coinbase", FLAG), position=NUMBER, time=NUMBER
     ),
@@ -44,7 +44,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         value=NUMBER,
         owner=TEXT,
     ),
-    # Value and owner are those of the coin spent, where the source tells.
+    # Value and owner are those of the coin spent, where the source gives them.
     "inputs": _schema(
         ("height", NUMBER),
         ("txid", TEXT),
@@ -78,7 +78,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     ),
     # Amounts are decimal digits, up to 2^256 - 1. `position` is the index of the transaction in its
     # block and `step` the order inside it (log index, place in the trace), or those of the rows of
-    # a source that tells neither. Money made or burnt comes from or goes to the zero address.
+    # a source that gives neither. Money made or burnt comes from or goes to the zero address.
     # `token` is the contract's address, empty for the chain's own money; `kind` says what moved it:
     # transaction, call, create, selfdestruct, reward, uncle, genesis, withdrawal, fee, token.
     "transfers": _schema(

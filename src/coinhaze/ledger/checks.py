@@ -15,6 +15,9 @@ from coinhaze.errors import LedgerError
 from coinhaze.ledger.text import text_buffers
 
 Place = Callable[[int], str]
+# A number that a spreadsheet has written, and what mends it.
+EXPONENT = "[0-9.,][eE][+-]?[0-9]+$"
+EXPORT_AGAIN = "export it again, as CSV and past any spreadsheet: they round long numbers"
 TablePlace = Callable[[str, int | None], str]  # a table and a row of it, or the table itself
 
 _DIGITS = re.compile("[0-9]{1,1000}", re.ASCII)
@@ -77,7 +80,18 @@ def amount_fault(value: object) -> tuple[str, str] | None:
     if isinstance(value, str) and re.fullmatch("[0-9]+", text):
         return "is above 2^256 - 1", "check the unit"
     if re.fullmatch(r"[+-]?[0-9]*[.,]?[0-9]*([eE][+-]?[0-9]+)?", text):
-        return "is not a whole number in plain digits", f"{digits}, or give --decimals"
+        if re.search(EXPONENT, text):
+            return "is not a whole number in plain digits", EXPORT_AGAIN
+        if re.fullmatch("[0-9]*,([0-9]{0,2}|[0-9]{4,})", text):
+            fix = f"a decimal comma: write {text.replace(',', '.')}, and --decimals 2 for cents"
+            return "is not a whole number in plain digits", fix
+        how = (
+            "; without commas, if they separate thousands"
+            if "," in text
+            else "; for tables of transfers --decimals N reads N places after a point (8 for "
+            "bitcoin, 18 for ether)"
+        )
+        return "is not a whole number in plain digits", f"{digits}{how}"
     return "is not a number", digits
 
 
@@ -86,18 +100,20 @@ def check_name(name: object, where: str, *, field: str) -> str:
     if not isinstance(name, str):
         raise LedgerError(where, f"{field} is not text", value=name)
     if not name:
-        raise LedgerError(where, f"{field} is missing")
+        fix = "fill it in, or export it again; delete the line if it is empty or a total"
+        raise LedgerError(where, f"{field} is missing", fix=fix)
     if _CONTROL.search(name):
         raise LedgerError(where, f"{field} holds a control character", value=name)
     return name
 
 
-def whole_number(value: object, where: str, *, field: str, most: int = 2**63 - 1) -> int:
-    """Refuse what is not a whole number from 0 to `most`."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise LedgerError(
-            where, f"{field} out of range: a whole number from 0 to {most}", value=value
-        )
+def whole_number(
+    value: object, where: str, *, field: str, maximum: int = 2**63 - 1, fix: str = ""
+) -> int:
+    """Refuse what is not a whole number from 0 to `maximum`."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= maximum:
+        what = f"{field} out of range: a whole number from 0 to {maximum}"
+        raise LedgerError(where, what, value=value, fix=fix)
     return value
 
 

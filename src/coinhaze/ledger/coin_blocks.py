@@ -44,6 +44,7 @@ class CoinBlocks:
     made_spendable: Bools
     names: pa.StringArray | None = None
     spent_names: pa.StringArray | None = None
+    accounts: bool = False  # whether coins are what accounts hold (coinhaze.history.accounts)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -64,11 +65,16 @@ class CoinBlocks:
         first = int(np.searchsorted(np.cumsum(self.sizes), transactions, side="right"))
         return self._blocks(first, len(self.sizes))
 
+    @property
+    def _before(self) -> tuple[Ints, Ints, Ints]:
+        """How many transactions are before each block, and inputs and outputs before each."""
+        counts = self.sizes, self.inputs, self.outputs
+        sizes, ins, outs = (np.concatenate([[0], np.cumsum(column)]) for column in counts)
+        return sizes, ins, outs
+
     def _blocks(self, first: int, last: int) -> CoinBlocks:
-        sizes = np.concatenate([[0], np.cumsum(self.sizes)])
+        sizes, ins, outs = self._before
         t = slice(int(sizes[first]), int(sizes[last]))
-        ins = np.concatenate([[0], np.cumsum(self.inputs)])
-        outs = np.concatenate([[0], np.cumsum(self.outputs)])
         i, o = (
             slice(int(ins[t.start]), int(ins[t.stop])),
             slice(int(outs[t.start]), int(outs[t.stop])),
@@ -89,7 +95,18 @@ class CoinBlocks:
             made_spendable=self.made_spendable[o],
             names=None if self.names is None else self.names[t],
             spent_names=None if self.spent_names is None else self.spent_names[i],
+            accounts=self.accounts,
         )
+
+
+def months_of(times: Ints) -> npt.NDArray[np.int16]:
+    """Give the months of times, counted from 1970.
+
+    >>> months_of(np.array([0, 1356998400, NOT_KNOWN])).tolist()
+    [0, 516, -1]
+    """
+    months = times.astype("datetime64[s]").astype("datetime64[M]").astype(np.int64)
+    return np.where(times == NOT_KNOWN, NOT_KNOWN, months).astype(np.int16)
 
 
 def blocks_of(ledger: CoinLedger, where: str = "ledger") -> CoinBlocks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -160,7 +161,7 @@ class CoinLedger(ArrowTable):
         `complete`: the ledger begins with the chain, so an unknown coin is an error, not a source.
         `pool_values`: what the chain says each pool held when the window began.
         """
-        from coinhaze.ledger.assemble import assemble
+        from coinhaze.ledger.build.assemble import assemble
 
         return assemble(transactions, complete=complete, pool_values=pool_values or {})
 
@@ -177,7 +178,7 @@ class CoinLedger(ArrowTable):
 
         `place` says where a row of a table was read, for errors.
         """
-        from coinhaze.ledger.tables import ledger_from_tables
+        from coinhaze.ledger.build.tables import ledger_from_tables
 
         return ledger_from_tables(
             tables, complete=complete, pool_values=pool_values or {}, place=place
@@ -191,6 +192,13 @@ class CoinLedger(ArrowTable):
 
     def _repr_html_(self) -> str:
         return shown("ledger", self)
+
+    @cached_property
+    def has_heights(self) -> bool:
+        """Whether heights number blocks; formats that lack them put times in their place."""
+        known = len(self.heights) - self.heights.null_count
+        same = pc.sum(pc.equal(self.heights, self.times)).as_py() or 0
+        return bool(known > same)
 
     def to_arrow(self) -> pa.Table:
         """Give the coins as a table: what made each, its value and address, and what spent it.
@@ -230,7 +238,7 @@ class CoinLedger(ArrowTable):
         return bool(pc.any(pc.starts_with(earlier, UNKNOWN)).as_py())
 
     def output_names(self, outputs: Ints | None = None) -> pa.StringArray:
-        """Name outputs `txid:vout`, all of them or those asked for."""
+        """Name outputs `txid:vout`, all of them or those given by number."""
         rows = slice(None) if outputs is None else outputs
         txids = self.txids.take(pa.array(self.output_tx[rows]))
         vouts = pc.cast(pa.array(self.output_vout[rows]), txids.type)
@@ -267,8 +275,8 @@ class CoinLedger(ArrowTable):
             "pools": sorted({POOLS[p] for p in self.flow_pool.tolist()}),
             "pool_flows": len(self.flow_tx),
             "ring_members": len(self.ring_tx),
-            "first_height": heights["min"].as_py(),
-            "last_height": heights["max"].as_py(),
+            "first_height": heights["min"].as_py() if self.has_heights else None,
+            "last_height": heights["max"].as_py() if self.has_heights else None,
         }
 
     def tables(self, *, packed: bool = False) -> dict[str, pa.Table]:

@@ -16,10 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coinhaze.amounts import LARGEST, Amounts, Bools, Floats
+from coinhaze.amounts import LARGEST, Amounts, Bools, Floats, Ints
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.batches import NUMBER
-from coinhaze.ledger.checks import check_names, exact_amount, exact_amounts
+from coinhaze.ledger.checks import (
+    EXPONENT,
+    EXPORT_AGAIN,
+    check_names,
+    exact_amount,
+    exact_amounts,
+)
 from coinhaze.ledger.text import MAX_TEXT, repeated_row, text_buffers
 
 ADDRESS_DIGITS, HASH_DIGITS = 40, 64
@@ -29,10 +35,18 @@ HIGHEST_BLOCK = 2**31 - 1
 DOUBLE_LIMIT = 2**53
 # Seconds from 1970 to the beginning of the year 1, and to the end of the year 9999.
 YEAR_1, YEAR_10000 = -62_135_596_800, 253_402_300_800
+# Days from 2009, when ledgers began, to 2100: written as 20240301, and as spreadsheets number them.
+_CALENDAR, _SPREADSHEET = (20_090_101, 21_001_231), (39_814, 73_415)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _TRUE, _FALSE = ("1", "true"), ("0", "false")
 _HEX = b"0123456789abcdef"
 _LARGEST_DIGITS = str(LARGEST)
+# What mends a row that an export gives otherwise.
+_NEEDED = "every such row needs one: fill it in, or export the table again with it"
+_PLAIN = "write plain digits; a spreadsheet may have changed them: export the table again"
+_WHOLE_HEX = "cut short, padded or changed: export the table again, and give it unchanged"
+# What mends a file that was joined from two.
+HEADER_AGAIN = "remove this line, if the rows after it do not repeat those before"
 _ISO = (
     r"^([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?:\.[0-9]{1,9})?(?: ?UTC|Z|\+00:?00)?$"
@@ -78,6 +92,8 @@ class CheckedColumns:
             shown = value.value if pa.types.is_timestamp(value.type) else value.as_py()
             if isinstance(shown, bytes):
                 shown = "0x" + shown[:HASH_DIGITS].hex()
+            if isinstance(shown, str) and shown.strip().lower() == name.lower():
+                raise LedgerError(self.where(row), "header repeated", fix=HEADER_AGAIN)
             raise LedgerError(self.where(row), f"{name} {rule}", value=shown, fix=fix)
 
     def refused_type(self, name: str, column: pa.Array, wanted: str) -> LedgerError:
@@ -92,7 +108,7 @@ class CheckedColumns:
         gone = pc.is_null(column)
         row = pc.index(gone if needed is None else pc.and_(gone, needed), True).as_py()
         if row >= 0:
-            raise LedgerError(self.where(row), f"{name} is missing")
+            raise LedgerError(self.where(row), f"{name} is missing", fix=_NEEDED)
 
     def texts(self, name: str) -> pa.Array:
         """Give words such as types, in lower case; null where missing."""
@@ -129,18 +145,18 @@ class CheckedColumns:
             )
 
     def numbers(
-        self, name: str, most: int, *, optional: bool = False, rule: str = ""
+        self, name: str, maximum: int, *, optional: bool = False, rule: str = ""
     ) -> pa.Int64Array:
-        """Give whole numbers from 0 to `most`; null where missing, if that is allowed."""
+        """Give whole numbers from 0 to `maximum`; null where missing, if that is allowed."""
         column = self.plain(name)
         kind = column.type
-        rule = rule or f"is not a whole number from 0 to {most}"
+        rule = rule or f"is not a whole number from 0 to {maximum}"
         if is_text(kind):
             # A cast alone would take 0x1f for 31; regular expressions are slow.
             digits = pc.and_(
                 pc.ascii_is_decimal(column), pc.less_equal(pc.binary_length(column), 18)
             )
-            self.refuse(name, pc.invert(digits), rule)
+            self.refuse(name, pc.invert(digits), rule, _PLAIN)
         elif pa.types.is_floating(kind):
             # pandas makes doubles of whole numbers where one of them is missing.
             column = pc.cast(column, pa.float64())
@@ -153,18 +169,31 @@ class CheckedColumns:
             raise self.refused_type(name, column, "whole numbers")
         numbers = pc.cast(column, pa.int64())
         low, high = pc.min_max(numbers).as_py().values()
-        if low is not None and (low < 0 or high > most):
-            self.refuse(name, pc.or_(pc.less(numbers, 0), pc.greater(numbers, most)), rule)
+        if low is not None and (low < 0 or high > maximum):
+            self.refuse(name, pc.or_(pc.less(numbers, 0), pc.greater(numbers, maximum)), rule)
         if not optional:
             self.require(name, numbers)
         return numbers
+
+    def whole(self, name: str, maximum: int, *, rule: str = "") -> Ints:
+        """Give whole numbers from 0 to `maximum`, none missing; in four bytes where they stand so.
+
+        These are not copied: a ledger's columns take as much memory as all that is built of them.
+        """
+        column = self.plain(name)
+        if column.type == pa.int32() and not column.null_count:
+            numbers: Ints = np.asarray(column)
+            if numbers.min(initial=0) >= 0 and numbers.max(initial=0) <= maximum:
+                return numbers
+        return np.asarray(self.numbers(name, maximum, rule=rule))
 
     def signed(self, name: str) -> pa.Array:
         """Give whole numbers of 64 bits, below 0 too."""
         column = self.plain(name)
         if is_text(column.type):
             right = pc.match_substring_regex(column, "^-?[0-9]{1,18}$")
-            self.refuse(name, pc.invert(right), "is not a whole number of at most 18 digits")
+            rule = "is not a whole number of at most 18 digits"
+            self.refuse(name, pc.invert(right), rule, _PLAIN)
         elif not pa.types.is_signed_integer(column.type):
             raise self.refused_type(name, column, "whole numbers")
         self.require(name, column)
@@ -198,7 +227,7 @@ class CheckedColumns:
         lengths = pa.array([ADDRESS_DIGITS // 2, HASH_DIGITS // 2], pa.int64())
         odd = pc.invert(pc.is_in(pc.cast(pc.binary_length(column), pa.int64()), lengths))
         rule = f"is neither an address of {lengths[0]} bytes nor a hash of {lengths[1]}"
-        self.refuse(name, pc.and_(odd, pc.is_valid(column)), rule)
+        self.refuse(name, pc.and_(odd, pc.is_valid(column)), rule, _WHOLE_HEX)
         return _hexadecimal(column)
 
     def _hex(self, name: str, digits: int, optional: bool, start: str) -> pa.Array:
@@ -211,7 +240,7 @@ class CheckedColumns:
             return column
         text = pc.ascii_lower(column)
         right = pc.match_substring_regex(text, f"^(0x)?[0-9a-f]{{{digits}}}$")
-        self.refuse(name, pc.invert(right), f"is not {digits} hexadecimal digits")
+        self.refuse(name, pc.invert(right), f"is not {digits} hexadecimal digits", _WHOLE_HEX)
         bare = pc.utf8_slice_codeunits(text, -digits)
         return pc.binary_join_element_wise(start, bare, "") if start else bare
 
@@ -250,7 +279,8 @@ class CheckedColumns:
 
     def _packed(self, name: str, column: pa.Array) -> pa.Array:
         wrong = pc.not_equal(pc.binary_length(column), PACKED)
-        self.refuse(name, wrong, f"is not {PACKED} bytes, the highest first")
+        fix = "export or collect the table again, and give it unchanged"
+        self.refuse(name, wrong, f"is not {PACKED} bytes, the highest first", fix)
         return pc.cast(column, pa.binary(PACKED))
 
     def scaled(self, name: str, places: int) -> pa.Array:
@@ -265,12 +295,14 @@ class CheckedColumns:
             raise self.refused_type(name, column, "decimal numbers as text")
         self.require(name, column)
         right = pc.match_substring_regex(column, r"^([0-9]+\.?[0-9]*|\.[0-9]+)$")
+        rule = "is not a decimal number >= 0"
+        self.refuse(name, pc.match_substring_regex(column, EXPONENT), rule, EXPORT_AGAIN)
         fix = "write all digits, a point before decimals, and nothing between thousands"
-        self.refuse(name, pc.invert(right), "is not a decimal number >= 0", fix)
+        self.refuse(name, pc.invert(right), rule, fix)
         parts = pc.extract_regex(column, r"^(?P<whole>[0-9]*)\.?(?P<part>[0-9]*)$")
         part = pc.utf8_rtrim(pc.struct_field(parts, "part"), "0")
         long = pc.greater(pc.binary_length(part), places)
-        fix = "give the decimals of this money; an amount is never rounded"
+        fix = "give this currency's --decimals; an amount is never rounded"
         self.refuse(name, long, f"has more than {places} places after the point", fix)
         whole = pc.struct_field(parts, "whole")
         return self._digits(
@@ -299,7 +331,7 @@ class CheckedColumns:
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
     def times(self, name: str) -> pa.Array:
-        """Give times as they are kept, whole numbers or timestamps; null where missing."""
+        """Give times as they are stored, whole numbers or timestamps; null where missing."""
         column = self.plain(name)
         if not pa.types.is_timestamp(column.type):
             return self.numbers(name, 2**63 - 1, optional=True)
@@ -374,15 +406,36 @@ class CheckedColumns:
             self.refuse(name, wrong, "is not a time from 1970 to 9999")
             return seconds
         if not is_text(kind):
-            return self.numbers(name, YEAR_10000 - 1, optional=True)
+            return self.unix_seconds(name)
         if pc.all(pc.equal(pc.binary_length(column), len("2021-04-01 12:00:00"))).as_py():
             # What most files have; anything odd is looked at more closely below.
             with suppress(pa.ArrowInvalid):
                 return self._in_our_time(name, pc.cast(pc.cast(column, pa.timestamp("s")), NUMBER))
         plain = pc.match_substring_regex(column, "^[0-9]{1,12}$")
         if pc.all(plain).as_py() is not False:
-            return self.numbers(name, YEAR_10000 - 1, optional=True)
+            return self.unix_seconds(name)
         return self._calendar(name, column, plain)
+
+    def unix_seconds(self, name: str) -> pa.Array:
+        """Give whole numbers as seconds since 1970; refuse them if all are dates of another kind.
+
+        There was no ledger in 1970, when all that looks like one of these would have been.
+        """
+        seconds = self.numbers(name, YEAR_10000 - 1, optional=True)
+        known = np.asarray(seconds.drop_null())
+        if not len(known):
+            return seconds
+        first, last = int(known.min()), int(known.max())
+        kind = ""
+        if first >= _SPREADSHEET[0] and last <= _SPREADSHEET[1]:
+            kind = "a day as spreadsheets number it"
+        elif first >= _CALENDAR[0] and last <= _CALENDAR[1]:
+            month, day = known // 100 % 100, known % 100
+            if np.all((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)):
+                kind = "a date without signs between year, month and day"
+        fix = "write times like 2024-03-01 12:00:00"
+        self.refuse(name, pc.and_(pc.is_valid(seconds), bool(kind)), f"is {kind}", fix)
+        return seconds
 
     def _calendar(self, name: str, column: pa.Array, plain: pa.Array) -> pa.Array:
         rule = "is no time: seconds since 1970, or like 2021-04-01 12:00:00 UTC"

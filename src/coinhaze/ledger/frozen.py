@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-_MOST = 2**31 - 1
+_MAXIMUM = 2**31 - 1
 
 
 def freeze(value: Any) -> None:
@@ -31,13 +31,17 @@ def narrow(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     >>> narrow(np.array([1, 2])).dtype, narrow(np.array([1, 2**40])).dtype
     (dtype('int32'), dtype('int64'))
     """
-    if array.dtype != np.int64 or array.max(initial=0) > _MOST or array.min(initial=0) < -_MOST:
+    if (
+        array.dtype != np.int64
+        or array.max(initial=0) > _MAXIMUM
+        or array.min(initial=0) < -_MAXIMUM
+    ):
         return array
     return array.astype(np.int32)
 
 
 def release_unused() -> None:
-    """Hand memory that was freed back to the system, where its allocators can be told to.
+    """Hand memory that was freed back to the system, where its allocators allow it.
 
     Building a large graph or eliminating a large component frees gigabytes of small pieces, which
     the C library would otherwise keep.

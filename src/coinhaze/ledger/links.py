@@ -16,7 +16,7 @@ class Link:
     """Where a payment came from: a distribution over nodes, and how sure that is.
 
     With probability `confidence` the payment came from there; with the rest the observer knows no
-    more than the ledger tells.
+    more than the ledger shows.
     """
 
     origins: Mapping[str, float]

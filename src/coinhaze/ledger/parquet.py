@@ -18,6 +18,13 @@ import pyarrow.parquet as pq
 from coinhaze.errors import InputError, LedgerError, UsageError
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.atomic import put_in_place
+from coinhaze.ledger.build.tables import (
+    ACCOUNT_TABLES,
+    COIN_TABLES,
+    account_tables,
+    coin_tables,
+    ledger_from_account_tables,
+)
 from coinhaze.ledger.checks import exact_amount
 from coinhaze.ledger.coins import CoinLedger
 from coinhaze.ledger.completeness import (
@@ -25,13 +32,6 @@ from coinhaze.ledger.completeness import (
     OF_COINS,
     Completeness,
     nothing_checkable,
-)
-from coinhaze.ledger.tables import (
-    ACCOUNT_TABLES,
-    COIN_TABLES,
-    account_tables,
-    coin_tables,
-    ledger_from_account_tables,
 )
 from coinhaze.units import Unit, unit_named
 
@@ -62,7 +62,7 @@ def write_folder(ledger: CoinLedger | AccountLedger, path: str | Path) -> Path:
         tables = coin_tables(ledger)
     else:
         tables = account_tables(ledger)
-    # What was found when it was read: nobody can tell again from the tables.
+    # What was found when it was read: it cannot be found again from the tables.
     if ledger.unit is not None:
         about["unit"] = ledger.unit.spelling
     if ledger.completeness.checks:

@@ -137,7 +137,7 @@ class Names:
         return pa.Array.from_buffers(kind, self._count, buffers)
 
     def release(self, order: pa.Array) -> pa.Array:
-        """Give texts by number, in the order asked for, and forget all: the memory is needed."""
+        """Give texts by number, in the order requested, and forget all: the memory is needed."""
         texts = self.texts().take(order)
         self._forget()
         return texts

@@ -11,24 +11,39 @@ import numpy as np
 from coinhaze.kernels import kernel
 
 COLON, ZERO, NINE = 58, 48, 57
+FNV_START, FNV_FACTOR = 0xCBF29CE484222325, 0x100000001B3
 HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @kernel()
-def fnv(data, first, last):
-    """Hash a stretch of letters to 64 bits (FNV-1a), the same on every machine."""
-    h = np.uint64(0xCBF29CE484222325)
+def fnv(data, first, last, h):
+    """Go on hashing a range of letters to 64 bits (FNV-1a), the same on every machine."""
     for k in range(first, last):
-        h = (h ^ np.uint64(data[k])) * np.uint64(0x100000001B3)
+        h = (h ^ np.uint64(data[k])) * np.uint64(FNV_FACTOR)
     return h
 
 
 @kernel()
 def hash_texts(offsets, data):
     """Give each text its hash."""
-    hashes = np.empty(len(offsets) - 1, np.uint64)
-    for i in range(len(hashes)):
-        hashes[i] = fnv(data, offsets[i], offsets[i + 1])
+    n = len(offsets) - 1
+    hashes = np.empty(n, np.uint64)
+    # Every letter waits for the one before it: four texts side by side take a third of the time.
+    for i in range(0, n - 3, 4):
+        a, b, c, d, end = offsets[i : i + 5]
+        both = min(min(b - a, c - b), min(d - c, end - d))
+        h0 = h1 = h2 = h3 = np.uint64(FNV_START)
+        for k in range(both):
+            h0 = (h0 ^ np.uint64(data[a + k])) * np.uint64(FNV_FACTOR)
+            h1 = (h1 ^ np.uint64(data[b + k])) * np.uint64(FNV_FACTOR)
+            h2 = (h2 ^ np.uint64(data[c + k])) * np.uint64(FNV_FACTOR)
+            h3 = (h3 ^ np.uint64(data[d + k])) * np.uint64(FNV_FACTOR)
+        hashes[i] = fnv(data, a + both, b, h0)
+        hashes[i + 1] = fnv(data, b + both, c, h1)
+        hashes[i + 2] = fnv(data, c + both, d, h2)
+        hashes[i + 3] = fnv(data, d + both, end, h3)
+    for i in range(n - n % 4, n):
+        hashes[i] = fnv(data, offsets[i], offsets[i + 1], np.uint64(FNV_START))
     return hashes
 
 
@@ -100,7 +115,7 @@ def same_text(some, first, last, others, begin, end):
 @kernel()
 def upper_half(data, first, last):
     """Hash a text to 32 bits: the low bits of its hash mixed into the upper ones."""
-    h = fnv(data, first, last)
+    h = fnv(data, first, last, np.uint64(FNV_START))
     h = (h ^ (h >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     return h >> HALF
 

@@ -1,4 +1,4 @@
-"""Windows: which stretch of a chain is meant, the last part of a ledger, and whether it moves."""
+"""Windows: which part of a chain is meant, the last part of a ledger, and whether it moves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from coinhaze.ledger.coins import CoinLedger
 
 @dataclass(frozen=True)
 class LedgerWindow:
-    """A stretch of a chain, from one moment to another, both included: heights, or seconds."""
+    """A part of a chain, from one moment to another, both included: heights, or seconds."""
 
     by: str = "height"
     first: int | None = None
@@ -162,7 +162,7 @@ def _last_transactions(ledger: CoinLedger, left_out: int) -> CoinLedger:
 
 
 def _numbers(retained: Bools) -> Ints:
-    """Give for each row that is kept its new number."""
+    """Give for each row that is retained its new number."""
     found: Ints = np.cumsum(retained) - 1
     return found
 
@@ -181,14 +181,19 @@ def refuse_unmoving(
         if not len(ledger):
             raise InputError(f"{where}: no transfers, so there is nothing to score")
         if not np.any((ledger.sender != ledger.receiver) & ledger.amounts.positive()):
+            each = "the transfer" if len(ledger) == 1 else f"each of the {len(ledger):,} transfers"
             raise InputError(
-                f"{where}: nothing moves: each of the {len(ledger):,} transfers is of 0, or from "
-                "an account to itself"
+                f"{where}: nothing moves: {each} is of 0, or from an account to itself"
             )
         return
     if not ledger.inside.any():
         raise InputError(f"{where}: no transactions, so there is nothing to score")
     values = ledger.output_value
+    if not ledger.inside[ledger.output_tx].any() and not len(ledger.flow_tx):
+        raise InputError(
+            f"{where}: the transactions have no outputs: give the table of outputs, and that of "
+            "inputs, beside it"
+        )
     if values is not None and not values.positive().any() and not len(ledger.flow_tx):
         raise InputError(f"{where}: nothing moves: every coin is worth 0")
 

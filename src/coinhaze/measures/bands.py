@@ -55,21 +55,6 @@ def paired_band(with_: Floats, without: Floats, *, level: float = LEVEL) -> Band
     return mean_band(with_ - without, level=level)
 
 
-def unpaired_band(with_: Floats, without: Floats, *, level: float = LEVEL) -> Band:
-    """Give the band of the same difference as if the worlds shared nothing (Welch's t)."""
-    _check(level, with_, without)
-    shares = [
-        float(np.var(x, ddof=1)) / len(x) if len(x) > 1 else math.nan for x in (with_, without)
-    ]
-    spread = sum(shares)
-    freedom = 1.0
-    if spread > 0:
-        freedom = spread**2 / sum(
-            share**2 / (len(x) - 1) for share, x in zip(shares, (with_, without), strict=True)
-        )
-    return _around(float(np.mean(with_) - np.mean(without)), math.sqrt(spread), freedom, level)
-
-
 def ratio_band(gains: Floats, costs: Floats, *, level: float = LEVEL) -> Band:
     """Give the band of the mean gain over the mean cost, both by seed; NaN where it cost nothing.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +12,11 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.measures.intervals import ROUNDING, from_missing_mass, surprise
 from coinhaze.measures.origins import Origins
 from coinhaze.measures.pairs import sums_by
+from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import Belief
-from coinhaze.observer.owners import Observer, owner_groups
+from coinhaze.observer.owners import Observer, OwnerGroups, owner_groups
+
+Groupings = Sequence[tuple[Observer, OwnerGroups]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,11 @@ class OwnerOrigins:
         }
 
 
+def groupings(belief: Belief, observers: Iterable[Observer]) -> Groupings:
+    """Group the sources of a belief as each observer does, for any number of rows."""
+    return [(each, owner_groups(belief, each.persons)) for each in observers]
+
+
 def origins_by_owner(origins: Origins, observers: Iterable[Observer]) -> tuple[OwnerOrigins, ...]:
     """Group one coin's origins as each observer does.
 
@@ -53,10 +61,10 @@ def origins_by_owner(origins: Origins, observers: Iterable[Observer]) -> tuple[O
         origins.chain,
         origins.outcomes,
         origins.probability,
-        observers,
+        groupings(origins.chain, observers),
         missing=origins.missing,
         slack=slack,
-        most=origins.bits_high,
+        maximum=origins.bits_high,
     )
 
 
@@ -64,24 +72,24 @@ def owners_of_row(
     belief: Belief,
     outcomes: Ints,
     probability: Floats,
-    observers: Iterable[Observer],
+    grouped: Groupings,
     *,
     missing: float,
     slack: float,
-    most: float,
+    maximum: float,
 ) -> tuple[OwnerOrigins, ...]:
     """Group a row of B, of which `missing` was not followed, as each observer does.
 
-    `slack` bounds what rounding changes, `most` the bits of the naive observer.
+    `slack` bounds what rounding changes, `maximum` the bits of the naive observer.
     """
     found = []
-    for observer in observers:
-        groups = owner_groups(belief, observer.persons)
+    for observer, groups in grouped:
         used, number = np.unique(groups.of_outcome[outcomes], return_inverse=True)
         share = sums_by(number, probability, len(used))
         order = np.argsort(-share, kind="stable")
-        certain = len(used) == 1 and missing == 0
-        entropy = 0.0 if certain else float(surprise(share).sum())
+        history = _history_bits(belief, outcomes, probability)
+        certain = len(used) == 1 and missing == 0 and history == 0
+        entropy = 0.0 if certain else float(surprise(share).sum()) + history
         ends = from_missing_mass(
             np.array([entropy]),
             np.array([missing]),
@@ -89,19 +97,26 @@ def owners_of_row(
             np.array([float(len(groups.names))]),
         )
         room = 0.0 if certain else slack + 8 * ROUNDING * (len(share) + 64) * (entropy + 2)
-        most = 0.0 if certain else min(most, float(ends[1][0]) + room)
-        low = min(max(float(ends[0][0]) - room, 0.0), most)
+        maximum = 0.0 if certain else min(maximum, float(ends[1][0]) + room)
+        low = min(max(float(ends[0][0]) - room, 0.0), maximum)
         found.append(
             OwnerOrigins(
                 observer=observer,
-                bits=min(max(entropy, low), most),
+                bits=min(max(entropy, low), maximum),
                 bits_low=low,
-                bits_high=most,
+                bits_high=maximum,
                 owners=groups.names.of(used[order]),
                 probability=share[order],
             )
         )
     return tuple(found)
+
+
+def _history_bits(belief: Belief, outcomes: Ints, probability: Floats) -> float:
+    """Give the bits inside outcomes that stand for several origins: a pool's, from outside."""
+    history = belief.history if isinstance(belief, AbsorbingChain) else {}
+    inside = ((probability[outcomes == k], surprise(inner)) for k, inner in history.items())
+    return float(sum(share.sum() * bits.sum() for share, bits in inside))
 
 
 def observers_sentence(bits: float, observed: Iterable[tuple[str, float]]) -> str:
@@ -110,14 +125,18 @@ def observers_sentence(bits: float, observed: Iterable[tuple[str, float]]) -> st
     >>> observers_sentence(7.644, [("common-input-no-coinjoins", 0.0), ("change", 0.0)])
     '7.64 bits; 0 if its inputs had one owner, which most observers assume.'
     >>> observers_sentence(2.0, [("common-input-no-coinjoins", 2.0), ("change", 1.5)])
-    '2.00 bits, whoever owned inputs spent together; 1.50 if change is told as well.'
+    '2.00 bits, also if inputs spent together had one owner; 1.50 if change is recognised as well.'
+    >>> observers_sentence(0.0, [("common-input-no-coinjoins", 0.0), ("change", 0.0)])
+    '0 bits to every observer.'
     """
+    if _bits(bits) == "0":  # nobody lacks more than the naive observer
+        return "0 bits to every observer."
     words = f"{_bits(bits)} bits"
     last = _bits(bits)
     for name, found in observed:
         now = _bits(found)
-        if now == last and name == "common-input-no-coinjoins" and now != "0":
-            words += ", whoever owned inputs spent together"
+        if now == last and name == "common-input-no-coinjoins":
+            words += ", also if inputs spent together had one owner"
         elif now != last:
             words += f"; {now} {_IF[name]}"
         last = now
@@ -126,7 +145,7 @@ def observers_sentence(bits: float, observed: Iterable[tuple[str, float]]) -> st
 
 _IF = {
     "common-input-no-coinjoins": "if its inputs had one owner, which most observers assume",
-    "change": "if change is told as well",
+    "change": "if change is recognised as well",
     "given": "with the owners that were given",
 }
 

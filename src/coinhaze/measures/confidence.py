@@ -60,8 +60,8 @@ def row_ends(draws: int, miss: float) -> ConfidenceEnds:
     (0.311, 0.279)
     """
     goal = _goal(draws, miss)
-    t = _least(_rate_above, goal, 1.0)
-    u = _least(_rate_below, goal, math.inf)
+    t = _minimum(_rate_above, goal, 1.0)
+    u = _minimum(_rate_below, goal, math.inf)
     above = t - 2 * math.log1p(-t)
     return ConfidenceEnds(_nats_below(u) * (1 + _CARE), above * (1 + 4 * _CARE))
 
@@ -82,7 +82,7 @@ def mean_ends(draws: int, miss: float) -> ConfidenceEnds:
 
 
 def draws_for(
-    width: float, miss: float, *, of_mean: bool = False, tile: int, most: int = 1 << 40
+    width: float, miss: float, *, of_mean: bool = False, tile: int, maximum: int = 1 << 40
 ) -> int | None:
     """Give the least multiple of `tile` whose interval is at most so wide, in bits; None if none.
 
@@ -97,7 +97,7 @@ def draws_for(
     high = 1
     while not enough(high):
         high *= 2
-        if high * tile > most:
+        if high * tile > maximum:
             return None
     low = high // 2
     while high - low > 1:
@@ -114,8 +114,8 @@ def rounding_slack(nats: Floats, error: Floats) -> Floats:
     exp(y) is at most exp(4Me') times the power 1 - e' of what was computed, e' = e / (1 - e), the
     mean of which is at most that power of the mean (Jensen); and likewise the other way round.
     """
-    most = np.minimum(error, 0.5) / (1.0 - np.minimum(error, 0.5))
-    slack = most * (nats + 4 * LARGEST_DRAW * (1.0 + most))
+    maximum = np.minimum(error, 0.5) / (1.0 - np.minimum(error, 0.5))
+    slack = maximum * (nats + 4 * LARGEST_DRAW * (1.0 + maximum))
     return np.where(error < 0.5, slack, np.inf)
 
 
@@ -132,16 +132,16 @@ class Drawn(NamedTuple):
     alone: Bools
     known: Floats  # of those alone
     known_slack: Floats
-    most: float  # ln of how many sources there are
+    maximum: float  # ln of how many sources there are
 
     def rows(self, ends: ConfidenceEnds) -> tuple[Floats, Floats]:
         """Give the ends of each row's interval, in bits."""
         found = 1.0 - self.missing
         low = found * (self.nats - self.slack - ends.below)
         high = found * (self.nats + self.slack + ends.above) + self._unfound()
-        least, largest = self._exact()
-        low = np.clip(np.where(self.alone, least, low), 0.0, self.most)
-        high = np.clip(np.where(self.alone, largest, high), low, self.most)
+        minimum, largest = self._exact()
+        low = np.clip(np.where(self.alone, minimum, low), 0.0, self.maximum)
+        high = np.clip(np.where(self.alone, largest, high), low, self.maximum)
         return low / _LN2, high / _LN2
 
     def mean(self, weights: Floats, ends: ConfidenceEnds) -> tuple[float, float]:
@@ -151,29 +151,29 @@ class Drawn(NamedTuple):
         known, drawn = ~by_draws & (share > 0), by_draws & (share > 0)
         found = (share * (1.0 - self.missing))[drawn]
         nats, slack = self.nats[drawn], self.slack[drawn]
-        least, largest = self._exact()
-        low, high = float(share[known] @ least[known]), float(share[known] @ largest[known])
+        minimum, largest = self._exact()
+        low, high = float(share[known] @ minimum[known]), float(share[known] @ largest[known])
         # What is proven of every row bounds the mean too.
-        proven = low, high + self.most * float(share[drawn].sum())
+        proven = low, high + self.maximum * float(share[drawn].sum())
         low += float((found * (nats - slack - ends.below)).sum())
         high += float((found * (nats + slack + ends.above)).sum())
         high += float((share * self._unfound())[drawn].sum())
-        care = 1e-12 * (1.0 + self.most)  # sums over many rows round
+        care = 1e-12 * (1.0 + self.maximum)  # sums over many rows round
         low, high = max(low, proven[0], care) - care, min(high, proven[1]) + care
         return low / _LN2, max(low, high) / _LN2
 
     def _unfound(self) -> Floats:
-        return missing_bits(self.missing, self.most) * _LN2
+        return missing_bits(self.missing, self.maximum) * _LN2
 
     def _exact(self) -> tuple[Floats, Floats]:
         """Give what is proven of each row: where it is alone, nearly all."""
-        least = np.where(self.alone, self.known - self.known_slack, 0.0)
-        return least, np.where(self.alone, self.known + self.known_slack, self.most)
+        minimum = np.where(self.alone, self.known - self.known_slack, 0.0)
+        return minimum, np.where(self.alone, self.known + self.known_slack, self.maximum)
 
 
-def missing_bits(missing: Floats, most: float) -> Floats:
-    """Give the most bits that mass which was not found can add; `most` is ln of all sources."""
-    whole: Floats = surprise(missing) + surprise(1.0 - missing) + missing * most / _LN2
+def missing_bits(missing: Floats, maximum: float) -> Floats:
+    """Give the most bits that mass which was not found can add; `maximum` is ln of all sources."""
+    whole: Floats = surprise(missing) + surprise(1.0 - missing) + missing * maximum / _LN2
     return whole
 
 
@@ -196,7 +196,7 @@ def _nats_below(u: float) -> float:
     return u + 2 * math.log1p(u)
 
 
-def _least(rate: Callable[[float], float], goal: float, limit: float) -> float:
+def _minimum(rate: Callable[[float], float], goal: float, limit: float) -> float:
     """Find where a growing rate reaches a goal, from above; below `limit`, where it is infinite."""
     goal = goal * (1 + 10 * _CARE) + _CARE
     low = 0.0
@@ -220,7 +220,7 @@ def _beyond(draws: int, goal: float) -> float:
     and the rest is a power of 1 + u.
     """
     k = float(draws)
-    first = _least(_rate_below, goal, math.inf)
+    first = _minimum(_rate_below, goal, math.inf)
     slope = k * first * (first + 3) / (1 + first) ** 3
     last = 1000.0 * (1.0 + first)
     near = np.linspace(0.0, 60.0 / slope, 60_001)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from coinhaze.amounts import Floats
+from coinhaze.measures.elementary import exp2, log2
 
 
 def shannon(p: Iterable[float]) -> float:
@@ -38,7 +39,7 @@ def renyi(p: Iterable[float], order: float) -> float:
 def renyi_from_power(power: Floats, order: float) -> Floats:
     """Turn sums of p^order into Renyi entropies of that order."""
     with np.errstate(divide="ignore"):
-        return np.log2(power) / (1 - order)
+        return log2(power) / (1 - order)
 
 
 def conditional(entropy: Floats, mass: Floats) -> Floats:
@@ -47,15 +48,15 @@ def conditional(entropy: Floats, mass: Floats) -> Floats:
     `entropy` is the sum of -p log2 p over the part, `mass` the sum of p.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(mass > 0, entropy / mass + np.log2(mass), np.nan)
+        return np.where(mass > 0, entropy / mass + log2(mass), np.nan)
 
 
 def effective_number(bits: Floats) -> Floats:
     """Give the number of equally likely sources that would be as uncertain."""
-    return np.exp2(bits)
+    return exp2(bits)
 
 
 def degree_of_anonymity(bits: Floats, sources: Floats) -> Floats:
     """Give bits as a share of what that many equally likely sources would have; NaN for one."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(sources > 1, bits / np.log2(sources), np.nan)
+        return np.where(sources > 1, bits / log2(sources), np.nan)

@@ -7,13 +7,14 @@ import math
 import numpy as np
 
 from coinhaze.amounts import Floats
+from coinhaze.measures.elementary import log2
 
 LOG2_E = 1.4426950408889634
 ROUNDING = 2.0**-53  # the largest relative error of one operation on floats
 
 
 def at_least(width: float) -> str:
-    """Write a width with two digits, rounded up: one that can be asked for.
+    """Write a width with two digits, rounded up: one that can be requested.
 
     >>> at_least(0.0421), at_least(2.0), at_least(3.14159e-9)
     ('0.043', '2.1', '3.2e-09')
@@ -29,7 +30,7 @@ def phi(p: float) -> float:
 
 def surprise(p: Floats) -> Floats:
     """Give -p log2 p of each, 0 at 0."""
-    return np.where(p > 0, -p * np.log2(np.where(p > 0, p, 1.0)), 0.0)
+    return np.where(p > 0, -p * log2(np.where(p > 0, p, 1.0)), 0.0)
 
 
 def slack_from_total(error: Floats, sources: Floats) -> Floats:
@@ -42,22 +43,22 @@ def slack_from_total(error: Floats, sources: Floats) -> Floats:
     t = error / 2
     small = np.minimum(t, 0.5)
     other = -(1 - small) * np.log1p(-small) * LOG2_E
-    slack = small * np.log2(n - 1) + surprise(small) + other
-    return np.where(t < 0.5, slack, np.log2(n))
+    slack = small * log2(n - 1) + surprise(small) + other
+    return np.where(t < 0.5, slack, log2(n))
 
 
-def slack_from_walks(expected: Floats, most: Floats, sources: Floats) -> Floats:
+def slack_from_walks(expected: Floats, maximum: Floats, sources: Floats) -> Floats:
     """Bound the change of entropy when the chances of walks change by relative errors.
 
-    `expected` is the error of a walk on average, `most` that of the worst one. Probabilities change
+    `expected` is the mean error of a walk, `maximum` that of the worst one. Probabilities change
     by at most `expected` in all, and where the walks end that bring it is not far from where all
     walks end: see docs/accuracy.md.
     """
     some = np.where(expected > 0, expected, 1.0)
-    apart = np.log2(np.maximum(most / some, 1.0))
+    apart = log2(np.maximum(maximum / some, 1.0))
     n = np.maximum(sources, 1)
-    slack = 1.01 * expected * (np.log2(n) + apart + LOG2_E + 0.02)
-    return np.where(most <= 0.01, slack, np.log2(np.maximum(n, 2)))
+    slack = 1.01 * expected * (log2(n) + apart + LOG2_E + 0.02)
+    return np.where(maximum <= 0.01, slack, log2(np.maximum(n, 2)))
 
 
 def slack_from_each(error: Floats | float, bits: Floats) -> Floats:
@@ -81,5 +82,5 @@ def from_missing_mass(
     """
     m = np.clip(missing, 0.0, 1.0)
     low = entropy - surprise(largest) + surprise(np.minimum(largest + m, 1.0))
-    high = entropy + surprise(m) + m * np.log2(np.maximum(sources, 1))
+    high = entropy + surprise(m) + m * log2(np.maximum(sources, 1))
     return low, high

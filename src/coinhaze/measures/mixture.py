@@ -154,8 +154,10 @@ class Beyond:
         return self.bits_high - self.bits_low
 
 
-def bits_beyond(row: Mixture, most_origins: int) -> Beyond:
+def bits_beyond(row: Mixture, max_origins: int, group: Ints | None = None) -> Beyond:
     """Bound the bits of a coin-view row over a whole chain of at most so many origins.
+
+    With `group`, the group of each outcome, newly made money of one group is one piece.
 
     >>> import coinhaze
     >>> from coinhaze.solve.local.mixing import mix
@@ -168,26 +170,32 @@ def bits_beyond(row: Mixture, most_origins: int) -> Beyond:
     >>> round(beyond.bits_low), round(beyond.bits_high), beyond.open
     (0, 10, 1.0)
     """
-    if most_origins < 1:
-        raise UsageError(f"a chain has one origin or more, not {most_origins}")
-    sure: list[float] = []
+    if max_origins < 1:
+        raise UsageError(f"a chain has one origin or more, not {max_origins}")
+    pieces: dict[int | str, float] = {}
     resting: dict[str, float] = {}
-    for source in row.sources().to_pylist():
-        name, share = source["source"], source["probability"]
+    outcomes = row.outcomes if group is None else group[row.outcomes]
+    names = row.chain.outcomes.take(pa.array(row.outcomes.astype(np.int64))).to_pylist()
+    known = zip(names, outcomes.tolist(), row.probability.tolist(), strict=True)
+    for name, piece, share in (
+        *known,
+        *((name, name, share) for name, share in row.others.items()),
+    ):
         if name.startswith(MADE):
-            sure.append(share)
+            pieces[piece] = pieces.get(piece, 0.0) + share
         else:
             txid = name.rpartition(":")[0]
             resting[txid] = resting.get(txid, 0.0) + share
     slack = row.bits_high - row.bits
     if not resting:
         return Beyond(row.bits_low, row.bits_high, 0.0, resting)
-    most = math.log2(most_origins)
+    sure = list(pieces.values())
+    maximum = math.log2(max_origins)
     rest = math.fsum(resting.values())
-    known = math.fsum(map(phi, sure))
-    high = known + math.fsum(phi(r) + r * most for r in resting.values())
+    found = math.fsum(map(phi, sure))
+    high = found + math.fsum(phi(r) + r * maximum for r in resting.values())
     largest = max(sure, default=0.0)
-    low = known - phi(largest) + phi(min(largest + rest, 1.0))
-    # What rests may have its own roundings: its bits are below `most`, its share is off by `error`.
-    slack += row.error * most
-    return Beyond(max(low - slack, 0.0), min(high, most) + slack, min(rest, 1.0), resting)
+    low = found - phi(largest) + phi(min(largest + rest, 1.0))
+    # What rests may have its own roundings: its bits are below `maximum`, its share off by `error`.
+    slack += row.error * maximum
+    return Beyond(max(low - slack, 0.0), min(high, maximum) + slack, min(rest, 1.0), resting)

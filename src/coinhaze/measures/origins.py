@@ -95,7 +95,7 @@ class Origins(ArrowTable):
     def way(self, rank: int) -> list[str]:
         """Name the likeliest way from the source of that rank (0 is the largest) to the node.
 
-        Empty under ordered policies, which follow parcels, not ways.
+        Empty under ordered policies, which follow lots, not ways.
         """
         if self.way_end[rank] < 0:
             return []

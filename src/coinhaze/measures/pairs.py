@@ -12,7 +12,7 @@ For rows p and q of B over the same sources, with pi a source's share of all ope
 *Intervals* bound what was not followed. Let a and b be the mass missing from p and q, so that the
 true rows are p + d and q + e, none negative, with sums a and b.
 
-- collision: between sum p q and that + b max p + a max q + a b. Evidence alike, with p / pi.
+- collision: between sum p q and that + b max p + a max q + a b. Evidence likewise, with p / pi.
 - overlap: min(p + d, q + e) <= min(p, q) + d + e, so at most a + b more.
 - divergence is a sum of f(p, q) = (p log2(2p / (p + q)) + q log2(2q / (p + q))) / 2, which is
   subadditive and at most (p + q) / 2: so at most (a + b) / 2 more. Below: with the missing mass at
@@ -33,7 +33,9 @@ import pyarrow as pa
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UnknownName
+from coinhaze.graph import TransactionGraph
 from coinhaze.ledger.frames import ArrowTable
+from coinhaze.measures.elementary import log2
 from coinhaze.observer.chain import Outcomes
 from coinhaze.observer.owners import Observer
 
@@ -92,7 +94,7 @@ def compare_rows(p: SourceRow, q: SourceRow, prior: Floats | None) -> PairFigure
     x, y = p.probability[here], q.probability[there]
     a, b = p.missing, q.missing
     product = x * y
-    high = _most(p.probability, q.probability, a, b, 1.0)
+    high = _maximum(p.probability, q.probability, a, b, 1.0)
     collision = _within(float(product.sum()), high)
     shared = float(np.minimum(x, y).sum())
     overlap = _within(shared, a + b)
@@ -104,7 +106,7 @@ def compare_rows(p: SourceRow, q: SourceRow, prior: Floats | None) -> PairFigure
     )
 
 
-def _most(p: Floats, q: Floats, a: float, b: float, rarest: float) -> float:
+def _maximum(p: Floats, q: Floats, a: float, b: float, rarest: float) -> float:
     """Bound what missing mass adds to a sum of products."""
     return b * float(p.max(initial=0.0)) + a * float(q.max(initial=0.0)) + a * b / rarest
 
@@ -121,7 +123,7 @@ def _divergence(
     middle = x + y
     # Where only one coin can come from a source, it adds half its probability.
     apart = (p.probability.sum() - x.sum() + q.probability.sum() - y.sum()) / 2
-    both = (x * np.log2(2 * x / middle) + y * np.log2(2 * y / middle)).sum() / 2
+    both = (x * log2(2 * x / middle) + y * log2(2 * y / middle)).sum() / 2
     found = max(float(apart + both), 0.0)
     high = min(1.0, found + (a + b) / 2)
     root = math.sqrt(min(1.0, found + (a + b) / 2)) - math.sqrt(a) - math.sqrt(b)
@@ -141,7 +143,7 @@ def _evidence(
     total = float((product / prior[p.outcomes[here]]).sum())
     more = 0.0
     if p.missing + q.missing > 0:
-        rare = _most(
+        rare = _maximum(
             p.probability / prior[p.outcomes],
             q.probability / prior[q.outcomes],
             p.missing,
@@ -181,6 +183,8 @@ class SharedOrigins(ArrowTable):
 
     names: tuple[str, ...]
     seen: tuple[Seen, ...]
+    graph: TransactionGraph
+    settings: dict[str, object]
     notes: tuple[str, ...] = ()
 
     def pair(self, one: str, other: str, observer: str = NAIVE) -> PairFigures:
@@ -203,7 +207,7 @@ class SharedOrigins(ArrowTable):
     def common(
         self, one: str, other: str, observer: str = NAIVE, *, limit: int | None = None
     ) -> pa.Table:
-        """Give the common origins of two coins, those that tell most first.
+        """Give the common origins of two coins, the most telling first.
 
         `weight` is the origin's part of the sum that evidence is the logarithm of; where amounts
         are hidden, its part of the collision.

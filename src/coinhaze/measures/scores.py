@@ -18,9 +18,21 @@ from coinhaze.graph.holes import incomplete_notes
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.ledger.frames import ArrowTable, called, shown
 from coinhaze.measures import entropy
+from coinhaze.measures.elementary import log2
 from coinhaze.measures.summary import Summary, summarise
 from coinhaze.observer.chain import Belief, reading_of
-from coinhaze.observer.owners import Observer
+from coinhaze.observer.owners import Observer, bits_column
+
+ZERO = 1e-9  # bits below which a coin has one origin, but for roundings
+
+
+def rising(bits: Floats) -> Floats:
+    """Give bits in order, 0 where there is one origin but for roundings.
+
+    >>> rising(np.array([2.0, 1e-12, 1.0])).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    return np.sort(np.where(bits <= ZERO, 0.0, bits))
 
 
 @dataclass(frozen=True)
@@ -123,11 +135,13 @@ class Scores(ArrowTable):
     comparators: Mapping[str, Floats] = field(default_factory=dict)  # other measures, by name
     informed: Mapping[str, InformedBits] = field(default_factory=dict)  # by observer's name
     # The probability that each interval misses: 0, which is the default, for proven ones. That all
-    # rows together miss; and the interval of the mean, where it is not that of the rows.
+    # rows together miss; and the intervals of means, where they are not those of the rows.
     miss: Floats = field(default_factory=lambda: np.zeros(0))
     joint_miss: float | None = None
     bits_mean_low: float | None = None
     bits_mean_high: float | None = None
+    bits_weighted_mean_low: float | None = None  # of the mean by value
+    bits_weighted_mean_high: float | None = None
     mean_miss: float | None = None
     conservation: float | None = None  # largest relative error of x^T B = b, where it applies
     shortfall: str | None = None  # why intervals are wider than requested, where they are
@@ -170,12 +184,12 @@ class Scores(ArrowTable):
     @property
     def min_entropy(self) -> Floats:
         """Bits of the likeliest source alone."""
-        return 0.0 - np.log2(self.top_probability)
+        return 0.0 - log2(self.top_probability)
 
     @property
     def hartley(self) -> Floats:
         """Bits if all possible sources were equally likely."""
-        return np.log2(self.sources)
+        return log2(self.sources)
 
     @property
     def effective_sources(self) -> Floats:
@@ -215,8 +229,7 @@ class Scores(ArrowTable):
         for name in ("renyi", "comparators"):
             some[name] = {key: values[rows] for key, values in getattr(self, name).items()}
         some["informed"] = {name: bits.take(rows) for name, bits in self.informed.items()}
-        of_all = ("mean_error", "draw_means", "bits_mean_low", "bits_mean_high", "mean_miss")
-        some |= dict.fromkeys(of_all)
+        some |= dict.fromkeys(("mean_error", "draw_means", "mean_miss", *_MEAN_ENDS))
         return replace(self, **some)
 
     def to_arrow(self) -> pa.Table:
@@ -251,7 +264,7 @@ class Scores(ArrowTable):
         for name, values in self.comparators.items():
             columns[name.replace("-", "_")] = _nullable(values)
         for name, found in self.informed.items():
-            column = f"bits_{name.replace('-', '_')}"
+            column = bits_column(name)
             columns[column] = _nullable(found.bits)
             columns[f"{column}_low"] = _nullable(found.bits_low)
             columns[f"{column}_high"] = _nullable(found.bits_high)
@@ -268,6 +281,10 @@ class Scores(ArrowTable):
 
     def summary(self) -> Summary:
         """Give the row the paper's tables have: sizes, bits, steps."""
+        return self._summary
+
+    @cached_property
+    def _summary(self) -> Summary:
         graph = self.chain.graph
         weights = None if graph.closing is None else graph.closing.take(self.nodes).floats()
         summary = summarise(
@@ -276,32 +293,45 @@ class Scores(ArrowTable):
             weights,
             nodes=len(graph),
             edges=len(graph.tail),
-            burnt=graph.kinds[self.nodes] == Kind.burn,
+            burnt=self.burnt,
             widths=self.widths,
             standard_error=None if self.bits_error is None else float(np.nanmax(self.bits_error)),
             mean_error=self.mean_error,
             lower_bound=self.lower_bound,
             method=self.method,
         )
-        summary = replace(summary, **self._certainty())
+        summary = replace(summary, **self._certainty(weights))
         read = reading_of(self.chain.settings)
         return replace(summary, view=read["view"], time=read["time"], policy=read["policy"])
 
-    def _certainty(self) -> dict[str, Any]:
-        """Give the interval of the mean, and how often it and those of rows miss."""
-        low, high, missed = self.bits_mean_low, self.bits_mean_high, self.mean_miss
-        worst = float(np.nanmax(self.miss, initial=0.0))
-        held = ~np.isnan(self.bits_low) & (self.chain.graph.kinds[self.nodes] != Kind.burn)
-        if low is None and not np.any(self.miss[held] > 0) and np.any(held):
-            low, high = float(self.bits_low[held].mean()), float(self.bits_high[held].mean())
-            missed = 0.0
+    def _certainty(self, weights: Floats | None) -> dict[str, Any]:
+        """Give the intervals of means, and how often they and those of rows miss."""
+        found = {name: getattr(self, name) for name in (*_MEAN_ENDS, "mean_miss")}
+        held = ~np.isnan(self.bits_low) & ~self.burnt
+        proven = not np.any(self.miss[held] > 0) and np.any(held)
+        if found["mean_miss"] is None and proven:
+            low, high = self.bits_low[held], self.bits_high[held]
+            found |= {"bits_mean_low": float(low.mean()), "bits_mean_high": float(high.mean())}
+            found["mean_miss"] = 0.0
+            if weights is not None and weights[held].any():
+                by_value = [float(np.average(ends, weights=weights[held])) for ends in (low, high)]
+                found["bits_weighted_mean_low"], found["bits_weighted_mean_high"] = by_value
         return {
-            "miss": worst,
+            "miss": float(np.nanmax(self.miss, initial=0.0)),
             "joint_miss": self.joint_miss,
-            "bits_mean_low": np.nan if low is None else low,
-            "bits_mean_high": np.nan if high is None else high,
-            "mean_miss": np.nan if missed is None else missed,
+            **{name: np.nan if value is None else value for name, value in found.items()},
         }
+
+    @property
+    def burnt(self) -> Bools:
+        """Which rows are burns: money that nobody holds."""
+        found: Bools = self.chain.graph.kinds[self.nodes] == Kind.burn
+        return found
+
+    @cached_property
+    def rising(self) -> Floats:
+        """The bits of all rows with an answer but burns, in order; 0 where there is one origin."""
+        return rising(self.bits[~np.isnan(self.bits) & ~self.burnt])
 
     @property
     def completeness(self) -> Completeness:
@@ -311,7 +341,7 @@ class Scores(ArrowTable):
     @cached_property
     def _incomplete(self) -> tuple[str, ...]:
         # Poison walks only from tainted nodes: what it calls clean may be tainted by what is not
-        # there. Parcels have no walk.
+        # there. Lots have no walk.
         walk = getattr(self.chain, "walk", None)
         clean = getattr(self.chain, "clean", None)
         moves = None if walk is None or clean is not None else walk.q
@@ -363,6 +393,9 @@ def reached(solve: Callable[[], Scores]) -> Scores:
 
 
 # What has a value for every row.
+_MEAN_ENDS = (
+    "bits_mean_low", "bits_mean_high", "bits_weighted_mean_low", "bits_weighted_mean_high",
+)  # fmt: skip
 _COLUMNS = (
     "nodes", "bits", "bits_low", "bits_high", "steps", "mass", "sources", "top", "top_probability",
     "exposure", "exposure_low", "exposure_high", "conditional_bits", "bits_unmodified",

@@ -49,10 +49,12 @@ class Summary:
     method: str
     lower_bounds: int = 0  # scored rows whose bits are lower bounds
     miss: float = 0.0  # the probability that a row's interval misses; 0 if all are proven
-    joint_miss: float | None = None  # that any row's does, where that was asked for
+    joint_miss: float | None = None  # that any row's does, where that was requested
     bits_mean_low: float = math.nan  # the interval of the mean ...
     bits_mean_high: float = math.nan
-    mean_miss: float = math.nan  # ... and the probability that it misses
+    bits_weighted_mean_low: float = math.nan  # ... that of the mean by value ...
+    bits_weighted_mean_high: float = math.nan
+    mean_miss: float = math.nan  # ... and the probability that each misses
     view: str | None = None
     time: str | None = None
     policy: str | None = None
@@ -108,7 +110,11 @@ class Summary:
         words += f"; intervals up to {self.widest_interval:.2f} bits wide, {self.missing_words()}"
         if not math.isnan(self.bits_mean_low):
             ends = f"{self.bits_mean_low:.2f} and {self.bits_mean_high:.2f}"
-            words += f"; the mean lies between {ends}, missed as seldom"
+            words += f"; the mean lies between {ends}"
+            if not math.isnan(self.bits_weighted_mean_low):
+                ends = f"{self.bits_weighted_mean_low:.2f} and {self.bits_weighted_mean_high:.2f}"
+                words += f" (by value {ends})"
+            words += ", missed as seldom"
         return words
 
     def missing_words(self) -> str:

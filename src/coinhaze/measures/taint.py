@@ -77,7 +77,7 @@ class Taint(ArrowTable):
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The policies that were asked for."""
+        """The policies that were requested."""
         shares = () if self.exposure is None else (PROPORTIONAL.column,)
         marks = () if self.poison is None else (POISON.column,)
         return shares + marks + tuple(self.trails)

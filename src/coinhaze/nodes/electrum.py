@@ -99,7 +99,7 @@ class ElectrumServer:
             self.close()
             raise
 
-    # What is asked of a server
+    # Requests to a server
 
     def raw(self, txids: Sequence[str]) -> list[bytes]:
         """Request transactions by id, as bytes."""
@@ -190,7 +190,9 @@ class ElectrumServer:
             if number is None:
                 ignored += 1  # a notification, or an answer to nothing
                 if ignored > IGNORED:
-                    raise SourceUnreachable(f"{self.node}: {IGNORED} answers nobody asked for")
+                    raise SourceUnreachable(
+                        f"{self.node}: {IGNORED} answers that were not requested"
+                    )
                 continue
             if bytes(answer.error) not in (b"", b"null"):
                 error = refused(self.node, calls[number][0], bytes(answer.error))

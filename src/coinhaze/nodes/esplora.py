@@ -108,7 +108,7 @@ class EsploraServer:
     def _is_used(self, address: str) -> bool:
         found = self._decode(f"/address/{address}", _Address)
         if found.address != address:
-            raise SourceUnreachable(f"{self.node}: told of another address than {address}")
+            raise SourceUnreachable(f"{self.node}: answered about another address than {address}")
         return found.chain_stats.tx_count + found.mempool_stats.tx_count > 0
 
     def _addresses(self, scripts: Sequence[bytes]) -> list[str]:

@@ -65,7 +65,7 @@ class MoneroHeader(msgspec.Struct):
 
 
 class MoneroBlock(MoneroResponse):
-    """A block: its header and, unless that alone was asked for, the ids of its transactions."""
+    """A block: its header and, unless that alone was requested, the ids of its transactions."""
 
     block_header: MoneroHeader
     tx_hashes: list[str] = []
@@ -160,7 +160,7 @@ def read_spending(entry: TransactionEntry) -> Spending:
     if any((i.gen is not None) != coinbase or (i.key is None) != coinbase for i in body.vin):
         raise LedgerError(where, "inputs that are neither rings nor a coinbase's")
     rings = [_ring(i.key, where) for i in body.vin if i.key is not None]
-    height = whole_number(entry.block_height, where, field="block_height", most=HIGHEST)
+    height = whole_number(entry.block_height, where, field="block_height", maximum=HIGHEST)
     return Spending(txid, height, coinbase, made, rings)
 
 
@@ -173,10 +173,10 @@ def _ring(key: _Key, where: str) -> list[Number]:
 
 
 def _number(amount: int, index: int, where: str) -> Number:
-    most = 2**64 - 1
+    maximum = 2**64 - 1
     return Number(
-        whole_number(amount, where, field="amount", most=most),
-        whole_number(index, where, field="number of a coin", most=most),
+        whole_number(amount, where, field="amount", maximum=maximum),
+        whole_number(index, where, field="number of a coin", maximum=maximum),
     )
 
 
@@ -228,7 +228,7 @@ class MoneroNode:
     def tip(self) -> tuple[int, str]:
         """Return the height and hash of the last block that is considered final."""
         info = self._request("get_info", Info, "the latest block")
-        count = whole_number(info.height, "the latest block", field="height", most=HIGHEST + 1)
+        count = whole_number(info.height, "the latest block", field="height", maximum=HIGHEST + 1)
         height = max(0, count - 1 - self.lag)
         return height, str(self._header_row(height)["hash"])
 

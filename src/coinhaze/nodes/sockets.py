@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from coinhaze.errors import SourceUnreachable, UsageError
 
-TOR = "socks5://127.0.0.1:9050"  # as Tor listens unless told otherwise
+TOR = "socks5://127.0.0.1:9050"  # where Tor listens by default
 
 
 class ProxyRefused(OSError):
@@ -141,7 +141,7 @@ def encrypted(
         secure.close()
         raise SourceUnreachable(
             f"{address}: has another certificate than --certificate tells: {seen.hex(':')}. "
-            "Somebody may be listening in: ask whoever runs the server before you go on"
+            "Somebody may be listening in: contact the server's operator before you go on"
         )
     return secure
 

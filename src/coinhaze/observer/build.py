@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from coinhaze.errors import InputError, UsageError, first_few
+from coinhaze.errors import InputError, UsageError, not_in_ledger
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger.links import Links
 from coinhaze.observer.chain import NO_COLUMN, AbsorbingChain, Outcomes, SourceNames, Walk
@@ -29,7 +29,7 @@ def absorbing_chain(
 
     `policy` is proportional (default), uniform (default where amounts are hidden), poison, one
     that was registered (see `register_policy`), or a matrix or a function from the graph to one.
-    `listed` are the nodes, addresses or accounts asked about; `links` give payments a
+    `listed` are the nodes, addresses or accounts in question; `links` give payments a
     distribution over the nodes they are known to come from, or a `Link` that also says how sure
     that is; `history` gives a pool the values that entered it before the window.
 
@@ -78,8 +78,7 @@ def chain_over(
         walk, column, outcomes = listed_outcomes(walk, sources, elsewhere=clean is None)
         elsewhere = len(sources.labels) if clean is None else NO_COLUMN
         if sources.unknown:
-            shown = first_few(sources.unknown, 5)
-            notes += (f"list: {len(sources.unknown)} names not in the ledger: {shown}",)
+            notes += (not_in_ledger(sources.unknown),)
     priors, remarks = pool_history(graph, column, history or {})
     return AbsorbingChain(
         graph=graph,
@@ -108,7 +107,7 @@ def _walk(
 ) -> tuple[Walk, np.typing.NDArray[np.bool_] | None]:
     name = policy.name
     if policy.ordered:
-        raise UsageError(f"policy={name} is no walk: take coinhaze.parcels(graph, order={name!r})")
+        raise UsageError(f"policy={name} is no walk: take coinhaze.lots(graph, order={name!r})")
     if policy.walk is None:
         raise UsageError(f"policy={name} only follows listed money: take coinhaze.taint")
     if policy.needs_list and sources is None:

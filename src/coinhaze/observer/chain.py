@@ -1,8 +1,8 @@
 """The absorbing chain: what an observer believes about where each node's money was before.
 
 The paper's P = [[Q, R], [0, I]]. Every node goes to at most one absorber, so R is a column number
-and a probability for each node. A `Belief` is what results tell of what was solved: a chain, or
-parcels of an ordered policy.
+and a probability for each node. A `Belief` is what results say about what was solved: a chain, or
+lots of an ordered policy.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class AbsorbingChain:
     outcomes: Outcomes
     elsewhere: int = NO_COLUMN  # the outcome that lumps all sources not listed
     listed: bool = False
-    names_listed: frozenset[str] = frozenset()  # all that were asked for, in the ledger or not
+    names_listed: frozenset[str] = frozenset()  # all that were requested, in the ledger or not
     clean: Bools | None = None  # nodes that poison never reached
     history: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict)
     conserves: bool = False  # whether x^T B = b must hold
@@ -188,7 +188,7 @@ class AbsorbingChain:
 
 
 class Belief(Protocol):
-    """What an observer believes: a chain, or parcels of an ordered policy."""
+    """What an observer believes: a chain, or lots of an ordered policy."""
 
     def __len__(self) -> int: ...
 

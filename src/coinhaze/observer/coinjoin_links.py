@@ -16,6 +16,7 @@ from coinhaze.coinjoin.parts import Parts
 from coinhaze.errors import ResourceError, UnknownName, UsageError
 from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds
 from coinhaze.ledger import CoinLedger
+from coinhaze.observer.owners import Persons
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,49 @@ def coinjoin_links(
         if matrix.interpretations > 1:
             found.links.update(_links(ledger, parts.made(tx), parts.spent(tx), matrix, view))
     return found
+
+
+def owner_links(
+    ledger: CoinLedger, known: Persons, txids: Iterable[int]
+) -> dict[str, dict[str, float]]:
+    """Say where outputs of CoinJoins come from, for an observer who knows some of their owners.
+
+    An output whose owner also paid an input comes from what that owner paid in, by value. The
+    other outputs come from the rest: from every payer what is left of what was paid in, less what
+    is known to have gone back. CoinJoins of which no output's owner is a payer are left as they
+    were. `txids` are rows of the ledger.
+
+    >>> ledger = CoinLedger.from_transactions([{"txid": "t", "inputs": [
+    ...     {"txid": a, "vout": 0, "value": 5, "address": a} for a in "abc"],
+    ...     "outputs": [{"value": 5, "address": a} for a in "axy"]}])
+    >>> from coinhaze.observer.owners import persons
+    >>> owner_links(ledger, persons(ledger), [3])["t:1"]
+    {'b:0': 0.5, 'c:0': 0.5}
+    """
+    parts = Parts(ledger)
+    links: dict[str, dict[str, float]] = {}
+    for tx in txids:
+        spent, made = parts.spent(tx), parts.made(tx)
+        payer, payee = (known.of_owner[ledger.output_owner[c]].tolist() for c in (spent, made))
+        if set(payer).isdisjoint(payee):
+            continue
+        paid = dict.fromkeys(payer, 0)
+        for person, value in zip(payer, values := parts.values(spent), strict=True):
+            paid[person] += value
+        left = dict(paid)
+        for person, value in zip(payee, parts.values(made), strict=True):
+            if person in left:
+                left[person] = max(left[person] - value, 0)
+        origins = ledger.output_names(spent).to_pylist()
+        rest = sum(left.values())
+        inputs = list(zip(origins, payer, values, strict=True))
+        for output, person in zip(ledger.output_names(made).to_pylist(), payee, strict=True):
+            if person in paid:
+                links[output] = {o: v / paid[p] for o, p, v in inputs if p == person}
+            elif rest:
+                shares = {o: left[p] / rest * (v / paid[p]) for o, p, v in inputs}
+                links[output] = {o: share for o, share in shares.items() if share > 0}
+    return links
 
 
 def _links(

@@ -1,11 +1,11 @@
 """Rings seen by age: how likely each member is the coin that was really spent.
 
 A ring of n members holds one real spend, of age a with density f_real, and n - 1 decoys a wallet
-drew with density f_decoy. Members are listed by number, so the order tells nothing, and
+drew with density f_decoy. Members are listed by number, so the order reveals nothing, and
 
     P(ring, member i is real) ~ f_real(a_i) prod_(j != i) f_decoy(a_j) ~ f_real(a_i) / f_decoy(a_i).
 
-How many coins there are of an age divides both densities alike, and goes out.
+How many coins there are of an age divides both densities equally, and goes out.
 
 *Decoys* are facts: Monero's wallet2 (gamma_picker) draws e^X seconds, X from a gamma distribution
 of shape 19.28 and rate 1.61; takes off the 10 blocks of 120 s for which a coin is locked; and what
@@ -13,7 +13,7 @@ falls into the lock it spreads evenly over the first 15 blocks after it. Shape a
 that Möser et al. (PoPETs 2018, 3) fitted to the ages of spends they could trace.
 
 *Real spends* are not known. The default, that same fit without what the lock forbids, is assumed:
-with it only the first half hour tells anything. Give a measured distribution where there is one.
+with it only the first half hour reveals anything. Give a measured distribution where there is one.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def decoy_posterior(
 
     `real` gives the share of spends made within so many seconds after they could be (default:
     assumed, see `Wallet.spends`). Ages are counted in blocks where heights are known, else by
-    block times; `heights` tells those of transactions from before the window. A ring with a
+    block times; `heights` gives those of transactions from before the window. A ring with a
     member of unknown age is refused, or left uniform if `unknown` says so.
     """
     if not ledger.has_rings:

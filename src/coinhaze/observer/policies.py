@@ -95,7 +95,7 @@ def register_policy(
     node and, last, that it was there from the beginning. `words` says what an observer who
     believes in it does, such as "takes all money to come from the largest input". Name what it
     `needs`: "amounts" if it has no meaning where amounts are hidden. `weigh` gives unspent coins
-    their integer weights when they are spent together, which wallets ask for.
+    their integer weights when they are spent together, which wallets do.
 
     >>> import numpy as np
     >>> import coinhaze
@@ -159,7 +159,7 @@ def taint_policies() -> tuple[Policy, ...]:
 
 
 def weighing_policies() -> tuple[Policy, ...]:
-    """List the policies that tell how coins mix that are spent together, over all sources."""
+    """List the policies that say how coins spent together mix, over all sources."""
     return tuple(p for p in POLICIES if p.weigh is not None and not p.needs_list)
 
 
@@ -219,7 +219,7 @@ PROPORTIONAL = POLICIES.add(
         meaning="money mixes: whatever leaves a balance carries listed money in the share the "
         "balance held. The amounts are expectations and need not be whole.",
         premise="A payment is taken to be made of its coins by value (the haircut rule). That is "
-        "a convention: no ledger tells which satoshi went where.",
+        "a convention: no ledger says which satoshi went where.",
         needs=frozenset({"amounts"}),
         walk=_proportional,
         weigh=_by_value,
@@ -231,9 +231,9 @@ UNIFORM = POLICIES.add(
     Policy(
         name="uniform",
         label="Uniform",
-        words="counts every input alike",
-        split="every input counted alike",
-        premise="A payment is taken to come from each of its coins alike, whatever they are worth.",
+        words="counts every input equally",
+        split="every input counted equally",
+        premise="A payment is taken to come from any of its coins with equal probability.",
         walk=_uniform,
         weigh=_equally,
     )

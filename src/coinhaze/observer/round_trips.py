@@ -58,13 +58,13 @@ def find_round_trips(
     *,
     blocks: int = BLOCKS,
     fees: Sequence[int] = (0,),
-    least: int = 0,
+    min_amount: int = 0,
 ) -> list[RoundTrip]:
     """Match values out of a pool with equal ones that entered it within so many blocks before.
 
     Crossings come in ledger order; both sides are of one pool, and a transaction never matches
     itself. `fees` are the amounts that may have been lost on the way inside the pool; values below
-    `least` are left out.
+    `min_amount` are left out.
 
     >>> deposit, other = Crossing("a", "sapling", 10, 500), Crossing("b", "sapling", 11, 90)
     >>> trips = find_round_trips([deposit, other, Crossing("c", "sapling", 15, -500)])
@@ -77,7 +77,7 @@ def find_round_trips(
     fitting: list[tuple[Crossing, tuple[Crossing, ...]]] = []
     # In ledger order, so that only deposits made before a withdrawal are there to be found.
     for c in crossings:
-        if abs(c.into) < max(least, 1) or c.height == NO_HEIGHT:
+        if abs(c.into) < max(min_amount, 1) or c.height == NO_HEIGHT:
             continue
         if c.into > 0:
             deposits.setdefault((c.pool, c.into), []).append(c)

@@ -42,7 +42,7 @@ def uniform(graph: TransactionGraph) -> Walk:
 
 
 def poison(graph: TransactionGraph, listed: Bools) -> tuple[Walk, Bools]:
-    """Go to each tainted predecessor with equal probability; also tell which nodes are clean."""
+    """Go to each tainted predecessor with equal probability; also say which nodes are clean."""
     tainted = downstream(np.flatnonzero(listed), graph.tail, graph.head, len(graph))
     counts = (tainted[graph.tail] & tainted[graph.head] & ~listed[graph.head]).astype(np.float64)
     total = np.bincount(graph.head, weights=counts, minlength=len(graph))

@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +22,17 @@ from coinhaze.errors import InputError, ResourceError, UsageError
 from coinhaze.formats.lists.bip329 import ADDRESS, OUTPUT, Haze, label_lines
 from coinhaze.formats.money import unit_of
 from coinhaze.formats.registry import digest_of
+from coinhaze.ledger import Ledger
 from coinhaze.ledger.frozen import release_unused
 from coinhaze.ledger.parquet import folder_files, is_folder
+from coinhaze.ledger.text import text_buffers
 from coinhaze.measures import Scores
 from coinhaze.measures.comparators.side_by_side import correlations
 
 SUFFIXES = (".csv", ".json", ".parquet")
 AT_ONCE = 1 << 15  # rows of a piece
+# What spreadsheets take a text for a formula by, of all first letters.
+_BEGINS_FORMULA = np.isin(np.arange(256), list(b"=+-@\t\r"))
 
 
 def check_output(
@@ -58,13 +63,7 @@ def scores_json(scores: Scores, provenance: dict[str, object]) -> str:
     }
     if scores.informed:
         document["observers"] = [
-            {
-                "name": observer.name,
-                "assumes": observer.assumes,
-                "confidence": observer.confidence,
-                "confidence_origin": observer.origin,
-                "confidence_source": observer.source,
-            }
+            observer.record()
             for observer in (found.observer for found in scores.informed.values())
             if observer is not None
         ]
@@ -149,13 +148,31 @@ def _write_tables(
     return [path, beside]
 
 
+def table_csv(table: pa.Table) -> str:
+    """Return a table as the text of the CSV file that `write_table` writes."""
+    sink = BytesIO()
+    with pa.csv.CSVWriter(sink, table.schema) as writer:
+        writer.write_table(for_spreadsheets(table))
+    return sink.getvalue().decode()
+
+
 def for_spreadsheets(table: pa.Table) -> pa.Table:
     """Prevent spreadsheets from reading a name as a formula: put ' before = + - @ tab return."""
     for k, column in enumerate(table.column_names):
-        if pa.types.is_string(table[column].type):
+        if not pa.types.is_string(table[column].type):
+            continue
+        # Looking for one takes far less time than replacing takes where there is none.
+        if any(map(_has_formula, table[column].chunks)):
             safe = pa.compute.replace_substring_regex(table[column], "^([=+\\-@\t\r])", "'\\1")
             table = table.set_column(k, column, safe)
     return table
+
+
+def _has_formula(column: pa.Array) -> bool:
+    """Tell whether any text begins like a formula."""
+    offsets, letters = text_buffers(column)
+    first = letters[offsets[:-1][offsets[1:] > offsets[:-1]]]
+    return bool(_BEGINS_FORMULA[first].any())
 
 
 def write_text(path: Path, text: str) -> Path:
@@ -217,6 +234,13 @@ def made_by(*, inputs: Sequence[str | Path] = (), command: str = "") -> dict[str
     }
 
 
+def made_from(
+    ledger: Ledger, made_by: Mapping[str, object], notes: Sequence[str] = ()
+) -> dict[str, object]:
+    """Add to what made a report all that is known of its ledger's completeness, and the notes."""
+    return {**made_by, "completeness": ledger.completeness.record(), "notes": list(notes)}
+
+
 def today() -> str:
     """Return the date and time in UTC; that of SOURCE_DATE_EPOCH where it is set."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
@@ -226,7 +250,22 @@ def today() -> str:
         now = datetime.fromtimestamp(int(epoch), UTC)
     else:
         raise UsageError(f"SOURCE_DATE_EPOCH is a number of seconds since 1970, not {epoch!r}")
-    return now.strftime("%Y-%m-%d %H:%M UTC")
+    return _MOMENT.format(now)
+
+
+def moment_words(seconds: int) -> str:
+    """Write seconds since 1970 as a date and time in UTC; what no calendar has, as they are.
+
+    >>> moment_words(1612137785), moment_words(10**18)
+    ('2021-02-01 00:03 UTC', '1000000000000000000')
+    """
+    try:
+        return _MOMENT.format(datetime.fromtimestamp(seconds, UTC))
+    except (ValueError, OverflowError, OSError):
+        return str(seconds)
+
+
+_MOMENT = "{:%Y-%m-%d %H:%M UTC}"
 
 
 def input_digests(inputs: Sequence[str | Path]) -> list[dict[str, str]]:

@@ -14,7 +14,7 @@ from coinhaze.graph.graph import Kind
 from coinhaze.ledger import Ledger
 from coinhaze.measures import Origins, Scores, Summary
 from coinhaze.observer import AbsorbingChain
-from coinhaze.report.flow import Labelled, fold_hops, sankey, short_name
+from coinhaze.report.drawing.flow import Labelled, fold_hops, sankey, short_name
 from coinhaze.report.page import Html, escape, paragraph, table
 from coinhaze.report.tables import holds_sentence
 from coinhaze.solve.local.hops import hops_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack
 
@@ -13,18 +13,23 @@ from rich.table import Table
 from rich.text import Text
 
 from coinhaze.errors import UsageError
+from coinhaze.graph import TransactionGraph
 from coinhaze.graph.find import find_node
+from coinhaze.graph.holes import incomplete_notes
+from coinhaze.ledger import Ledger
 from coinhaze.measures import Origins
 from coinhaze.measures.by_owner import OwnerOrigins, observers_sentence, origins_by_owner
 from coinhaze.observer.chain import Belief, SourceNames
 from coinhaze.observer.owners import ladder
 from coinhaze.options import ModelKeywords
-from coinhaze.report.flow import FlowBox, Labelled, Layers, dot, fold_hops, sankey
+from coinhaze.report.drawing.flow import FlowBox, Labelled, Layers, dot, fold_hops, sankey
+from coinhaze.report.files import made_from
 from coinhaze.report.page import Html, page, section, table
 from coinhaze.report.tables import holds_sentence, origins_report, origins_sentence, way_words
+from coinhaze.session import Session
 from coinhaze.solve.local.hops import hops_of
 from coinhaze.solve.local.origins import origins_or_reached
-from coinhaze.solve.lots.scores import is_ordered, parcels_of
+from coinhaze.solve.lots.scores import is_ordered, lots_of
 from coinhaze.solve.source import Source, structure_of
 from coinhaze.solve.structure.structure import Structure
 
@@ -48,6 +53,24 @@ class OriginsReport:
     layers: Layers | None  # None under ordered policies, which follow lots
     limit: int = 10
     observers: tuple[OwnerOrigins, ...] = ()  # none where origins are no sources
+
+    @property
+    def graph(self) -> TransactionGraph:
+        """The graph that the node is in."""
+        return self.origins.chain.graph
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know, holes of the ledger included."""
+        return (
+            *self.origins.notes,
+            *incomplete_notes(self.graph, np.array([self.origins.node])),
+        )
+
+    @property
+    def shortfall(self) -> str | None:
+        """Why the accuracy was not reached; None if it was."""
+        return self.origins.shortfall
 
     def labels(self) -> list[str | None]:
         """Return the labels of the sources that are shown."""
@@ -81,7 +104,7 @@ def origins_text(found: OriginsReport) -> Group:
         in_short=_observed(found) if found.observers else None,
     )
     parts: list[RenderableType] = [report]
-    for title, columns, rows in (_observer_rows(found), _label_rows(found), _hop_rows(found)):
+    for title, columns, rows in (_observer_rows(found), _label_rows(found), hop_rows(found.layers)):
         if rows:
             shown = Table(title=title, title_justify="left")
             for k, name in enumerate(columns):
@@ -92,7 +115,7 @@ def origins_text(found: OriginsReport) -> Group:
             for row in rows:
                 shown.add_row(*(Text(cell) for cell in row))
             parts.append(shown)
-    return Group(*parts)
+    return Group(*parts, Text(found.graph.ledger.completeness.line()))
 
 
 def origins_json(found: OriginsReport, made_by: Mapping[str, object]) -> str:
@@ -108,11 +131,11 @@ def origins_json(found: OriginsReport, made_by: Mapping[str, object]) -> str:
     ]
     document["observers"] = [each.as_dict(limit=found.limit) for each in found.observers]
     layers = found.layers
-    document["hops"] = (
-        [] if layers is None else [*map(_hop, range(len(layers.boxes)), layers.boxes)]
-    )
+    document["hops"] = hop_dicts(layers)
     document["earlier"] = None if layers is None else layers.earlier
-    document["provenance"] = dict(made_by)
+    ledger = found.graph.ledger
+    document["completeness"] = ledger.completeness.line()
+    document["provenance"] = made_from(ledger, made_by, found.notes)
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
@@ -120,7 +143,7 @@ def origins_dot(found: OriginsReport) -> str:
     """Return the flow by hop for Graphviz."""
     if found.layers is None:
         raise UsageError(
-            "an ordered policy follows parcels: there is no flow by hop to draw; "
+            "an ordered policy follows lots: there is no flow by hop to draw; "
             "ask for text, json or html"
         )
     return dot(found.layers, title=f"origins of {found.origins.name}")
@@ -142,16 +165,17 @@ def origins_page(found: OriginsReport, made_by: Mapping[str, object]) -> str:
         _observer_rows(found),
         _source_rows(found),
         _label_rows(found),
-        _hop_rows(found),
+        hop_rows(found.layers),
     ):
         if rows:
             right = [k for k, c in enumerate(columns) if c in _NUMBERS]
             parts.append(section(title, table(columns, rows, right=right)))
-    parts.append(section("How it was made", _facts(found, made_by)))
+    facts = made_table(found.graph.ledger, found.origins.chain.settings, found.notes, made_by)
+    parts.append(section("How it was made", facts))
     return page(f"Origins of {name}", parts)
 
 
-_Rows = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
+TableRows = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
 _NUMBERS = ("share", "sources", "hop", "reached", "ends here", "bits", "owners")
 
 
@@ -160,7 +184,7 @@ def _observed(found: OriginsReport) -> str:
     return observers_sentence(found.origins.bits, observed)
 
 
-def _observer_rows(found: OriginsReport) -> _Rows:
+def _observer_rows(found: OriginsReport) -> TableRows:
     naive: tuple[str, ...]
     naive = ("naive", "nothing", "", f"{found.origins.bits:.4f}", f"{len(found.origins):,}")
     rows: list[tuple[str, ...]]
@@ -179,7 +203,7 @@ def _observer_rows(found: OriginsReport) -> _Rows:
     return "Observers", columns, rows if found.observers else []
 
 
-def _source_rows(found: OriginsReport) -> _Rows:
+def _source_rows(found: OriginsReport) -> TableRows:
     rows: list[tuple[str, ...]] = []
     shown = found.origins.sources().slice(0, found.limit).to_pylist()
     for rank, (row, label) in enumerate(zip(shown, found.labels(), strict=True)):
@@ -197,22 +221,29 @@ def _source_rows(found: OriginsReport) -> _Rows:
     return "Sources", columns, rows
 
 
-def _label_rows(found: OriginsReport) -> _Rows:
+def _label_rows(found: OriginsReport) -> TableRows:
     rows: list[tuple[str, ...]]
     rows = [(text, f"{n:,}", f"{p:.2%}") for text, n, p in found.by_label()[: found.limit]]
     return "By label", ("label", "sources", "share"), rows
 
 
-def _hop_rows(found: OriginsReport) -> _Rows:
+def hop_rows(layers: Layers | None) -> TableRows:
+    """Give a table of the flow by hop: title, columns, rows; no rows where there is no flow."""
     rows: list[tuple[str, ...]] = []
-    layers = found.layers
     for hop, boxes in enumerate(() if layers is None else layers.boxes):
         figures = (sum(b.share for b in boxes), sum(b.ended for b in boxes))
         words = "; ".join(box.words() for box in boxes)
         rows.append((str(hop), *(f"{v:.2%}" for v in figures), words))
     if layers is not None and layers.earlier > 5e-5:
-        rows.append(("…", f"{layers.earlier:.2%}", "", "further back"))
+        rows.append(
+            ("…", f"{layers.earlier:.2%}", "", "further on" if layers.forward else "further back")
+        )
     return "By hop", ("hop", "reached", "ends here", "where it was"), rows
+
+
+def hop_dicts(layers: Layers | None) -> list[dict[str, object]]:
+    """Give the flow by hop as plain values, for JSON."""
+    return [] if layers is None else [_hop(k, boxes) for k, boxes in enumerate(layers.boxes)]
 
 
 def _hop(number: int, boxes: tuple[FlowBox, ...]) -> dict[str, object]:
@@ -242,15 +273,21 @@ def _legend(layers: Layers) -> str:
     )
 
 
-def _facts(found: OriginsReport, made_by: Mapping[str, object]) -> Html:
+def made_table(
+    ledger: Ledger,
+    settings: Mapping[str, object],
+    notes: Sequence[str],
+    made_by: Mapping[str, object],
+) -> Html:
+    """Say what made a report: software, command, files, completeness, settings and notes."""
     rows: list[tuple[object, object]] = [("software", made_by.get("software", ""))]
     if made_by.get("command"):
         rows.append(("command", made_by["command"]))
     inputs: Any = made_by.get("inputs", ())
     rows += [(f"file {i['file']}", f"sha256 {i['sha256']}") for i in inputs]
-    settings = found.origins.chain.settings.items()
-    rows += [(name, value) for name, value in settings if value is not None]
-    rows += [("note", note) for note in found.origins.notes]
+    rows.append(("completeness", ledger.completeness.line().removeprefix("completeness: ")))
+    rows += [(name, value) for name, value in settings.items() if value is not None]
+    rows += [("note", note) for note in notes]
     return table(("what", "value"), rows)
 
 
@@ -278,7 +315,7 @@ def explain(
     """
     belief: Belief | Structure
     if is_ordered(source, settings):
-        belief = parcels_of(source, settings)
+        belief = lots_of(source, settings)
     else:
         belief = structure_of(source, **settings)
     graph = belief.chain.graph if isinstance(belief, Structure) else belief.graph
@@ -290,6 +327,7 @@ def explain(
         layers = fold_hops(hops_of(belief, start, limit=hops), labelled)
     observers: tuple[OwnerOrigins, ...] = ()
     if type(found.chain.outcomes) is SourceNames:
-        known = ladder(graph.ledger, owners=owners, labels=labels)
+        inferred = source.inferences if isinstance(source, Session) else None
+        known = ladder(graph.ledger, owners=owners, labels=labels, inferred=inferred)
         observers = origins_by_owner(found, known)
     return OriginsReport(found, labelled, layers, limit, observers)

@@ -28,7 +28,7 @@ from coinhaze.options import LIMITS
 from coinhaze.report.files import input_digests, write_whole
 from coinhaze.session import Session
 from coinhaze.solve.exact.stream import BlockSums
-from coinhaze.solve.pool.parts import GiveParts, KeepPart, Part, Solved, WorkDigest
+from coinhaze.solve.pool.parts import GiveParts, KeepPart, Part, PieceRefused, Solved, WorkDigest
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.score import score
 from coinhaze.solve.source import CHAIN_SETTINGS, GRAPH_SETTINGS, READ_SETTINGS, only
@@ -37,7 +37,7 @@ from coinhaze.solve.truncated.lists import SweptBlock
 
 FORMAT = 1
 ABOUT = "about.json"
-_TYPES = {kind.__name__: kind for kind in (BlockSums, Sums, SweptBlock)}
+_TYPES = {kind.__name__: kind for kind in (BlockSums, PieceRefused, Sums, SweptBlock)}
 _MODEL = READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS
 # What parts of one question have in common, and how it is said where they do not.
 _SHARED = {
@@ -63,17 +63,17 @@ def write_part(
     """Solve one part of a question and write what its pieces gave; return how many there are.
 
     `settings` are those of `score`; `options` are what they were made from, plain JSON, with which
-    a merge can ask the same question again.
+    a merge can repeat the same query.
     """
     check_settings(settings)
-    asked = {name: value for name, value in settings.items() if name not in LIMITS}
+    query = {name: value for name, value in settings.items() if name not in LIMITS}
     limits = only(settings, LIMITS)
     # No name leads to it until it is whole, so that nothing stays if the command is ended.
     with tempfile.TemporaryFile(dir=path.absolute().parent) as file:
         with zipfile.ZipFile(file, "w") as archive:
             backend = KeepPart(part, lambda k, found: _put(archive, k, found), progress=progress)
-            session = Session(list(sources), backend=backend.open, **only(asked, _MODEL))
-            scoring = {name: value for name, value in asked.items() if name not in _MODEL}
+            session = Session(list(sources), backend=backend.open, **only(query, _MODEL))
+            scoring = {name: value for name, value in query.items() if name not in _MODEL}
             with suppress(Solved):
                 score(session, **scoring, **limits)
             question = backend.question
@@ -103,10 +103,10 @@ def write_part(
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse settings with which a question is not solved in pieces that are known beforehand."""
     accuracy = settings.get("accuracy", "exact")
-    if accuracy not in ("exact", "preview"):
+    if accuracy not in ("exact", "preview") and settings.get("miss") is not None:
         raise UsageError(
-            f"--accuracy {accuracy} is reached by trying, each try resting on the last: parts are "
-            "of exact scores or of a preview; or use --workers"
+            f"--accuracy {accuracy} with --miss is proven or drawn, whichever is less work, which "
+            "is tried first: parts are of one of them: leave --miss out, or ask for a preview"
         )
     if accuracy == "preview" and settings.get("seed") is None:
         raise UsageError("the parts of a preview have one seed: give --seed")

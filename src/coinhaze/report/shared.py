@@ -10,7 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from coinhaze.measures.pairs import FIGURES, NAIVE, FigureInterval, SharedOrigins
-from coinhaze.report.flow import short_name
+from coinhaze.observer.chain import reading_of, reading_words
+from coinhaze.report.drawing.flow import short_name
+from coinhaze.report.files import made_from
 
 WORDS = {
     "collision": "probability that two walks end in one origin",
@@ -25,9 +27,9 @@ NOT = (
 
 
 def shared_text(found: SharedOrigins, *, limit: int = 5) -> Group:
-    """Show two coins to every observer, with the origins that tell most; or a matrix of many."""
+    """Show two coins to every observer, with the most telling origins; or a matrix of many."""
     if len(found.names) > 2:
-        return Group(*(_matrix(found, seen.name) for seen in found.seen), Text(NOT))
+        return Group(*(_matrix(found, seen.name) for seen in found.seen), *_last(found))
     one, other = found.names
     parts: list[RenderableType] = [Text(sentence(found))]
     table = Table(title="Shared origins", title_justify="left")
@@ -43,7 +45,12 @@ def shared_text(found: SharedOrigins, *, limit: int = 5) -> Group:
         rows = found.common(one, other, seen.name, limit=limit).to_pylist()
         if rows:
             parts.append(_common(rows, seen.name))
-    return Group(*parts, Text(NOT))
+    return Group(*parts, *_last(found))
+
+
+def _last(found: SharedOrigins) -> tuple[Text, ...]:
+    read = f"Origins by {reading_words(found.settings)}."
+    return tuple(Text(words) for words in (NOT, read, found.graph.ledger.completeness.line()))
 
 
 def sentence(found: SharedOrigins) -> str:
@@ -95,13 +102,19 @@ def _matrix(found: SharedOrigins, observer: str) -> Table:
 
 
 def shared_json(found: SharedOrigins, made_by: Mapping[str, object], *, limit: int = 5) -> str:
-    """Give all pairs and, of two coins, the common origins that tell most, as JSON text."""
-    document: dict[str, object] = {"coins": found.names, "pairs": found.rows()}
+    """Give all pairs and, of two coins, the most telling common origins, as JSON text."""
+    document: dict[str, object] = {
+        "coins": found.names,
+        **reading_of(found.settings),
+        "pairs": found.rows(),
+    }
     if len(found.names) == 2:
         one, other = found.names
         document["common"] = {
             seen.name: found.common(one, other, seen.name, limit=limit).to_pylist()
             for seen in found.seen
         }
-    document["provenance"] = dict(made_by)
+    ledger = found.graph.ledger
+    document["completeness"] = ledger.completeness.line()
+    document["provenance"] = made_from(ledger, made_by, found.notes)
     return json.dumps(document, indent=1, allow_nan=False) + "\n"

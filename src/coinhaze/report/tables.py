@@ -11,14 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from coinhaze.amounts import Ints
+from coinhaze.errors import count_words
 from coinhaze.formats.money import unit_of
+from coinhaze.graph.opening import assumed_openings, assumed_words
 from coinhaze.measures import Origins, Scores, Summary
 from coinhaze.measures.comparators.registry import COMPARATORS
 from coinhaze.measures.comparators.side_by_side import correlations
 from coinhaze.measures.scores import InformedBits
 from coinhaze.measures.summary import AT_LEAST
 from coinhaze.observer.chain import reading_words
-from coinhaze.report.flow import short_name
+from coinhaze.report.drawing.flow import short_name
 from coinhaze.report.grids import Grid
 from coinhaze.units import NOT_KNOWN
 
@@ -42,8 +44,9 @@ def summary_table(summary: Summary) -> Table:
     )
     burns = f", {s.burns} burns apart ({_number(s.burns_bits_mean)} bits)" if s.burns else ""
     table.caption = (
-        f"{s.nodes:,} nodes, {s.edges:,} edges; {s.scored:,} scored, {s.nulls:,} without an "
-        f"answer{burns}; {s.certainty()} ({s.method}); {reading_words(s.as_dict())}"
+        f"{count_words(s.nodes, 'node')}, {count_words(s.edges, 'edge')}; {s.scored:,} scored, "
+        f"{s.nulls:,} without an answer{burns}; {s.certainty()} ({s.method}); "
+        f"{reading_words(s.as_dict())}"
     )
     table.caption_justify = "left"
     return table
@@ -60,7 +63,7 @@ def rows_table(scores: Scores, rows: Ints, identical: list[int], title: str) -> 
     unit = unit_of(graph.ledger)
     if held is not None:
         table.add_column("holds", justify="right")
-    for column in ("alike", "bits", *(["interval"] if estimated else []), "steps", "sources"):
+    for column in ("equal", "bits", *(["interval"] if estimated else []), "steps", "sources"):
         table.add_column(column, justify="right")
     table.add_column("likeliest source", overflow="fold")
     table.add_column("share", justify="right")
@@ -175,12 +178,15 @@ def origins_sentence(origins: Origins) -> str:
 
 def holds_sentence(origins: Origins) -> str:
     """Say what the node holds that the shares are of; nothing where amounts are hidden."""
-    balance = origins.balance
+    balance, graph = origins.balance, origins.chain.graph
     if balance is None:
         return ""
-    unit = unit_of(origins.chain.graph.ledger)
+    unit = unit_of(graph.ledger)
+    openings = assumed_openings(graph, np.array([origins.node]))
+    assumed = openings[0] if openings is not None and balance else 0
+    part = assumed_words(balance, assumed, unit.words(assumed))
     more = f" {NOT_KNOWN}" if not unit.is_known else ""
-    return f"It holds {unit.words(balance)} at the end of the window.{more}"
+    return f"It holds {unit.words(balance)} at the end of the window{part}.{more}"
 
 
 def origins_report(

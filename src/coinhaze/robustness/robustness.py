@@ -97,12 +97,12 @@ def bits_gained(
     coins: Ints,
     moves: Sequence[RowChange],
     *,
-    most: int,
+    maximum: int,
     chance: np.random.Generator,
 ) -> tuple[Floats, bool]:
     """Return, for each link, by how many bits in total it lowers the entropy of the coins.
 
-    At most `most` of the coins that the links touch are examined, drawn at random; the second
+    At most `maximum` of the coins that the links touch are examined, drawn at random; the second
     value says whether a sample was drawn. A link that would close a cycle without a source gains
     -inf.
     """
@@ -110,9 +110,9 @@ def bits_gained(
     receivers, to = np.unique([m.receiver for m in moves], return_inverse=True)
     seen = gains.visits(coins, receivers)
     touched = np.flatnonzero(seen.any(axis=1))
-    sampled = len(touched) > most
+    sampled = len(touched) > maximum
     if sampled:
-        touched = np.sort(chance.choice(touched, most, replace=False))
+        touched = np.sort(chance.choice(touched, maximum, replace=False))
     arrivals, seen = gains.arrivals(coins[touched]), seen[touched]
     ends = np.array([[m.sender, m.origin] for m in moves], dtype=np.int64).reshape(-1, 2)
     nodes, at = np.unique(ends, return_inverse=True)
@@ -264,7 +264,7 @@ def _best_first(
     for step in range(steps):
         chain = study.chain(learnt)
         gains, some = bits_gained(
-            chain, study.coins_of_interest, study.moves(left), most=coins, chance=chance
+            chain, study.coins_of_interest, study.moves(left), maximum=coins, chance=chance
         )
         sampled |= some
         payment = list(left)[int(np.argmax(gains))]
@@ -329,16 +329,16 @@ class _Study:
 
 
 def _world(
-    study: _Study, given: Links | None, chance: np.random.Generator, most: int
+    study: _Study, given: Links | None, chance: np.random.Generator, maximum: int
 ) -> tuple[int, dict[str, Any]]:
     """Return the number of payments in doubt and, for some of them, the origins."""
     if given is not None:
         if any(len(Link.of(name, link).origins) != 1 for name, link in given.items()):
             raise InputError("a world names one origin for each payment")
-        return len(given), {k: given[k] for k in list(given)[:most] if k not in study.known}
+        return len(given), {k: given[k] for k in list(given)[:maximum] if k not in study.known}
     graph, chain = study.graph, study.chain({})
     rows = _doubtful(study, chain)
-    some = rows if len(rows) <= most else np.sort(chance.choice(rows, most, replace=False))
+    some = rows if len(rows) <= maximum else np.sort(chance.choice(rows, maximum, replace=False))
     names = _payment_names(graph, some)
     links = {}
     for payment, name in zip(some.tolist(), names, strict=True):

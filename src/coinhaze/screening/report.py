@@ -8,21 +8,27 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
-from coinhaze.errors import first_few
+from coinhaze.errors import count_words, first_few
+from coinhaze.formats.lists.knowledge import is_label_list
+from coinhaze.formats.lists.labels import read_labels
 from coinhaze.formats.money import unit_of
+from coinhaze.formats.registry import digest_of
 from coinhaze.graph.holes import incomplete_notes
 from coinhaze.graph.opening import assumed_words
 from coinhaze.ledger import CoinLedger
 from coinhaze.measures.intervals import at_least
 from coinhaze.observer.chain import reading_of, reading_words
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL
-from coinhaze.report.grids import LEFT, RIGHT, Section
+from coinhaze.options import OutputOptions
+from coinhaze.report.files import moment_words
+from coinhaze.report.grids import LEFT, RIGHT, Section, sections_page
 from coinhaze.report.tables import way_words
 from coinhaze.screening.screen import Route, Screening
 from coinhaze.units import NOT_KNOWN, SMALLEST, Unit
@@ -52,8 +58,9 @@ ASSUMED = (
     "a table of balances with --opening to know it."
 )
 
-COVERED = "This covers the ledger and window below, and says nothing of money from before."
 MANY_DIGITS = 10**15
+FIRST_PAGE, ANNEX = 5, 100  # nodes on the page to read, and in its annex
+HOW_SURE = "How sure it is"
 MAX_NAMED = 3  # nodes described in the summary
 MAX_LISTED = 50  # listed names shown with their entities
 
@@ -66,6 +73,14 @@ class ListFile:
     sha256: str
     entities: Mapping[str, str] = field(default_factory=dict)  # address -> whom it belongs to
     programmes: Mapping[str, str] = field(default_factory=dict)  # address -> why it is listed
+
+    @classmethod
+    def read(cls, path: Path) -> ListFile:
+        """Read what a list says of its names beside them."""
+        if not is_label_list(path):
+            return cls(path.name, digest_of(path))
+        labels = read_labels(path)
+        return cls(path.name, digest_of(path), labels.names, labels.programmes)
 
     def words(self, address: str) -> str:
         """Return an address with the entity and the programme that the list gives.
@@ -114,7 +129,7 @@ def screening_sections(
         *([_rules(found, unit)] if found.is_match else []),
         *([_ways(found, listing)] if found.routes else []),
         *([_listed(found, listing)] if found.found else []),
-        Section("How sure it is", _certainty(found)),
+        Section(HOW_SURE, _certainty(found)),
         Section("What would change it", CHANGES),
         Section("What it is not", IS_NOT),
         _made(found, listing, made_by),
@@ -122,28 +137,82 @@ def screening_sections(
     return [*first, *(replace(part, annex=True) for part in rest)]
 
 
+def paper_sections(
+    found: Screening,
+    listing: ListFile,
+    made_by: Mapping[str, object],
+    about: Statement,
+    *,
+    top: int = OutputOptions.top,
+    unit: Unit = SMALLEST,
+) -> list[Section]:
+    """Return the sections of a statement to hand over: one page to read, then the annex."""
+    return screening_sections(
+        found, listing, made_by, about, limit=min(top, FIRST_PAGE), annex=max(top, ANNEX), unit=unit
+    )
+
+
+def screening_page(
+    found: Screening,
+    listing: ListFile,
+    made_by: Mapping[str, object],
+    about: Statement,
+    *,
+    top: int = OutputOptions.top,
+    unit: Unit = SMALLEST,
+) -> str:
+    """Return the statement as an HTML file of its own, made for printing."""
+    sections = paper_sections(found, listing, made_by, about, top=top, unit=unit)
+    return sections_page(title_of(found, listing), sections)
+
+
 def verdict_words(found: Screening, about: Statement) -> Iterator[str]:
     """Say whether there is a match, and whether it is above the limit."""
-    nodes = f"{len(found):,} node{'' if len(found) == 1 else 's'}"
+    nodes = count_words(len(found), "node")
     listed = len(found.found) + len(found.missing)
     if not found.found:
+        one = "the listed name is not"
+        none = f"none of the {listed:,} listed names is" if listed != 1 else one
         yield (
-            f"No match: none of the {listed:,} listed names is in this ledger, so no money of the "
-            f"{nodes} screened came from the list, by any rule. {COVERED}"
+            f"No match: {none} in this ledger, so no money of the "
+            f"{nodes} screened came from the list, by any rule. {_covered(found)}"
         )
     elif not found.is_match:
-        yield f"No match: none of the {nodes} screened holds or held money from the list. {COVERED}"
+        none = f"none of the {nodes}" if len(found) != 1 else "the one node"
+        what = "holds or held" if len(found) != 1 else "neither holds nor held"
+        yield f"No match: {none} screened {what} money from the list. {_covered(found)}"
     else:
         count = int(found.reached().sum())
-        yield f"Match: {count:,} of {nodes} screened hold or held money from the list by some rule."
+        hold = "holds" if count == 1 else "hold"
+        yield (
+            f"Match: {count:,} of {nodes} screened {hold} or held money from the list by some rule."
+        )
     if about.limit is not None:
         above = found.above(about.limit)
         names = first_few(found.graph.names.of(found.taint.nodes[above]).to_pylist())
         yield (
-            f"Above the limit of {about.limit:.2%}: {len(above):,} ({names})."
+            f"Above the limit of {about.limit:.2%} by {found.limited_by}: {len(above):,} ({names})."
             if len(above)
-            else f"Nothing is above the limit of {about.limit:.2%}."
+            else f"Nothing is above the limit of {about.limit:.2%} by {found.limited_by}."
         )
+
+
+def _covered(found: Screening) -> str:
+    """Say what a screening without a match has looked at."""
+    ledger, window = found.graph.ledger, window_of(found)
+    coins = isinstance(ledger, CoinLedger)
+    count = int(ledger.facts()["transactions" if coins else "transfers"])  # type: ignore[call-overload]
+    known = [
+        _span(window, what) for what in ("height", "time") if window[f"first_{what}"] is not None
+    ]
+    some = f"{count:,} {'transaction' if coins else 'transfer'}{'' if count == 1 else 's'}"
+    span = f" ({'; '.join(known)})" if known else ""
+    return f"This covers the {some} of this ledger{span}, and nothing before or outside of them."
+
+
+def title_of(found: Screening, listing: ListFile) -> str:
+    """Name a statement by its list and its result."""
+    return f"Screening against {listing.name}: {'a match' if found.is_match else 'no match'}"
 
 
 def _statement(
@@ -187,9 +256,17 @@ def screening_json(
     found: Screening, listing: ListFile, made_by: Mapping[str, object], about: Statement
 ) -> str:
     """Return the statement as JSON text with stable keys."""
+    document = screening_document(found, listing, made_by, about)
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def screening_document(
+    found: Screening, listing: ListFile, made_by: Mapping[str, object], about: Statement
+) -> dict[str, Any]:
+    """Return the statement as the object that JSON has."""
     names = found.graph.names.of(found.taint.nodes)
     above = None if about.limit is None else found.above(about.limit)
-    document = {
+    return {
         "provenance": provenance_of(found, listing, made_by, about),
         "match": found.is_match,
         "verdict": list(verdict_words(found, about)),
@@ -211,7 +288,6 @@ def screening_json(
         "nodes": found.to_arrow().to_pylist(),
         "paths": [route.__dict__ | {"names": list(route.names)} for route in found.routes],
     }
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 def provenance_of(
@@ -247,7 +323,7 @@ def notes_of(found: Screening) -> tuple[str, ...]:
 def window_of(found: Screening) -> dict[str, object]:
     """Return the first and last height and time of the ledger, None where it has none."""
     ledger = found.graph.ledger
-    heights = ledger.heights if isinstance(ledger, CoinLedger) else None
+    heights = ledger.heights if isinstance(ledger, CoinLedger) and ledger.has_heights else None
     columns = {"height": heights, "time": ledger.times}
     window: dict[str, object] = {}
     for name, column in columns.items():
@@ -264,12 +340,22 @@ def _short(found: Screening, about: Statement, unit: Unit) -> Section:
     assumed = found.assumed.take(rows).ints()
     lines = list(verdict_words(found, about))
     for k, row in enumerate(rows.tolist()):
-        shares = [s for s in (found.shares[p][row] for p in found.policies) if not np.isnan(s)]
-        if shares and max(shares) > 0:
-            low, high = f"{min(shares):.2%}", f"{max(shares):.2%}"
-            much = low if low == high else f"{low} to {high}, by rule"
+        shares = [(s, p) for p in found.policies if not np.isnan(s := found.shares[p][row])]
+        if shares and max(shares)[0] > 0:
+            low, high = (
+                f"{end:.2%} ({', '.join(p for s, p in shares if s == end)})"
+                for end in (min(shares)[0], max(shares)[0])
+            )
+            same = min(shares)[0] == max(shares)[0]
+            much = f"{min(shares)[0]:.2%} by every rule," if same else f"from {low} to {high}"
+            mixed = next((s for s, p in shares if p == PROPORTIONAL.column), None)
+            if mixed is not None and min(shares)[0] < mixed < max(shares)[0]:
+                much = f"{mixed:.2%} ({PROPORTIONAL.column}); {much}"
             part = assumed_words(balance[k], assumed[k], _amount(assumed[k], unit))
-            lines.append(f"{names[k]}: {much}, of the {_amount(balance[k], unit)} it holds{part}.")
+            held = f"the {_amount(balance[k], unit)} it holds{part}"
+            if not balance[k]:
+                held = _held_before(found, row, unit)
+            lines.append(f"{names[k]}: {much} of {held}.")
     lines.append(f"All figures: {reading_words(found.graph.settings)}; rules as named.")
     there = f"{len(found.found):,} of {len(found.found) + len(found.missing):,}"
     not_found = f"; not found: {first_few(found.missing)}" if found.missing else ""
@@ -278,11 +364,23 @@ def _short(found: Screening, about: Statement, unit: Unit) -> Section:
     return Section("In short", (*lines, f"Names listed and in the ledger: {there}{not_found}."))
 
 
+def _held_before(found: Screening, row: int, unit: Unit) -> str:
+    """Say what an empty node held before: shares are of that."""
+    graph, ledger = found.graph, found.graph.ledger
+    if isinstance(ledger, CoinLedger) and graph.settings.get("view") == "coin":
+        output = int(graph.names.party[found.taint.nodes[row]])
+        spent = not ledger.has_rings and np.any(ledger.input_output == output)
+        if spent and ledger.output_value is not None:
+            value = _amount(ledger.output_value[output], unit)
+            return f"the {value} it held before it was spent"
+    return "what it held before; it holds nothing at the end of the window"
+
+
 def _found(found: Screening, limit: int, unit: Unit, title: str = "What was found") -> Section:
     every = found.order()
     apart = (found.is_dust() | found.burned)[every]
     rows = every[~apart]
-    what = "holding money at the end" if found.every else "asked about"
+    what = "holding money at the end" if found.every else "named"
     count = int(found.reached().sum())
     some = f"{len(found):,} node{'' if len(found) == 1 else 's'}"
     lines = [f"Of {some} {what}, {count:,} hold or held money from the list by some rule."]
@@ -330,10 +428,14 @@ def _apart(found: Screening, unit: Unit) -> Iterator[str]:
                 f"Apart: {len(rows):,} node{'' if len(rows) == 1 else 's'}, {words}; listed there "
                 f"by {policy}: {_amount(much, unit)}."
             )
-    if alone := found.poison_alone():
+    if len(alone := found.only_mixed()):
+        names = first_few(found.graph.names.of(found.taint.nodes[alone]).to_pylist(), MAX_NAMED)
+        units = [policy for policy in found.policies if POLICIES[policy].kind != "walk"]
+        mixing = [policy for policy in found.policies if policy not in units]
         yield (
-            f"By poison alone: {alone:,}. No rule that follows single units finds listed money "
-            "there: such a match may be a false positive."
+            f"{names}: only {' and '.join(mixing)} find{'s' if len(mixing) == 1 else ''} listed "
+            f"money there; the rules that follow single units ({', '.join(units)}) find none. Such "
+            "a match may be a false positive."
         )
 
 
@@ -384,7 +486,8 @@ def _rules(found: Screening, unit: Unit) -> Section:
     if whole:
         lines.append(
             f"{', '.join(whole)}: listed money is the sum of the columns after it, to the last "
-            "unit. These nodes are all that were screened, shown or not."
+            "unit. These nodes are all that were screened, even where only some are shown; others "
+            "are the rest of the ledger."
         )
     if len(whole) < len(found.policies):
         lines.append("-: haircut and poison follow no single units, so these do not add up.")
@@ -395,15 +498,15 @@ def _rules(found: Screening, unit: Unit) -> Section:
 def _ways(found: Screening, listing: ListFile) -> Section:
     rows = [_way(route, listing) for route in found.routes]
     lines = [
-        "By haircut, what carried most first: the share is of the node's money, and at least that "
-        "much came this way."
+        "Paths by haircut, those that carried most first. The share is of all the node's money; "
+        "the last column is of its listed money alone."
     ]
     carried: dict[str, float] = {}
     for route in found.routes:
         carried[route.node] = carried.get(route.node, 0.0) + route.share
     if any(carried[route.node] < route.listed - 5e-5 for route in found.routes):
         lines.append("Smaller paths carry the rest of what came from the list.")
-    columns = (("node", LEFT), ("path", LEFT), ("share", RIGHT), ("of its listed", RIGHT))
+    columns = (("node", LEFT), ("path", LEFT), ("share", RIGHT), ("of the listed", RIGHT))
     return Section("Which way it came", tuple(lines), columns=columns, rows=tuple(rows))
 
 
@@ -418,10 +521,8 @@ def _certainty(found: Screening) -> tuple[str, ...]:
     lines = []
     if PROPORTIONAL.column in found.policies:
         margin = found.half_width()
-        off = f"off by more than {at_least(margin)}" if margin else "off at all"
-        lines.append(
-            f"{PROPORTIONAL.column}: no share is {off}, 1 being all of it. This is proven."
-        )
+        off = f"no share is off by more than {at_least(margin)}" if margin else "shares are exact"
+        lines.append(f"{PROPORTIONAL.column}: {off} (1 is all of a balance). This is proven.")
     exact = [policy for policy in found.policies if policy != PROPORTIONAL.column]
     if exact:
         lines.append(f"{', '.join(exact)}: exact, in whole units of the smallest coin.")
@@ -431,8 +532,8 @@ def _certainty(found: Screening) -> tuple[str, ...]:
     if nulls:
         lines.append(f"{nulls:,} nodes have no answer: their past never ends, or is not known.")
     lines.append(
-        "Sure is what the rule gives for this ledger and this list. Whether the list is right, "
-        "nothing here can say."
+        "This is how certain each rule's result is for this ledger and this list. Nothing here "
+        "can say whether the list is right."
     )
     return tuple(lines)
 
@@ -457,7 +558,11 @@ def _made(found: Screening, listing: ListFile, made_by: Mapping[str, object]) ->
 
 def _span(window: Mapping[str, object], name: str) -> str:
     first, last = window[f"first_{name}"], window[f"last_{name}"]
-    return f"{name}s not known" if first is None else f"{name}s {first} to {last}"
+    if first is None:
+        return f"{name}s not known"
+    if name == "time" and isinstance(first, int) and isinstance(last, int):
+        return f"times {moment_words(first)} to {moment_words(last)}"
+    return f"{name}s {first} to {last}"
 
 
 def _cell(share: float, amount: float, unit: Unit) -> str:

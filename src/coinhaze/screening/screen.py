@@ -155,13 +155,18 @@ class Screening:
 
         Counted is the most by any policy but poison, which counts whole balances.
         """
-        most = np.zeros(len(self), dtype=np.float64)
+        maximum = np.zeros(len(self), dtype=np.float64)
         for policy in self.policies:
             if policy != POISON.column:
                 rows = np.arange(len(self))
                 held = np.array([float(a) for a in self.amounts(policy, rows)])
-                most = np.fmax(most, held)
-        return self.reached() & (most < self.dust) & self.taint.balance.positive()
+                maximum = np.fmax(maximum, held)
+        return self.reached() & (maximum < self.dust) & self.taint.balance.positive()
+
+    @property
+    def limited_by(self) -> str:
+        """The rule whose share is compared with a limit."""
+        return PROPORTIONAL.column if PROPORTIONAL.column in self.policies else "some rule"
 
     def above(self, limit: float) -> Ints:
         """Return the rows whose exposure is, or may be, above a limit; dust and burned apart.
@@ -178,13 +183,13 @@ class Screening:
         # A bound above 0 by rounding alone is no finding.
         return np.flatnonzero(passed & self.reached() & ~self.is_dust() & ~self.burned)
 
-    def poison_alone(self) -> int:
-        """Count rows that poison reaches, and of which no policy that follows units holds any."""
+    def only_mixed(self) -> Ints:
+        """Return the rows that poison reaches and no policy that follows single units."""
         units = [self.shares[p] for p in self.policies if POLICIES[p].kind != "walk"]
         if POISON.column not in self.policies or not units:
-            return 0
+            return np.zeros(0, np.int64)
         none = np.fmax.reduce([np.nan_to_num(share) for share in units]) == 0
-        return int(np.sum((self.shares[POISON.column] > 0) & none))
+        return np.flatnonzero((self.shares[POISON.column] > 0) & none)
 
     def order(self) -> Ints:
         """Return the rows by descending listed money under the first policy.

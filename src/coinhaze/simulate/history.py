@@ -4,8 +4,8 @@ Block k of N has the shape of the real chain at height 900,000 k / N. The shape 
 stretches of real blocks, 100000 to 104000 (2011, 24,194 transactions) and 560062 to 560069 (2019,
 20,988), and interpolated by height; it stays as it is beyond them:
 
-- transactions a block: 1 at height 0, 6.05 beside the coinbase in 2011, 2,623.5 in 2019;
-- inputs and outputs a transaction: the shares with 1, 2, 3 and 4 as measured, and a Pareto tail
+- transactions per block: 1 at height 0, 6.05 beside the coinbase in 2011, 2,623.5 in 2019;
+- inputs and outputs per transaction: the shares with 1, 2, 3 and 4 as measured, and a Pareto tail
   from 5 on with the measured mean;
 - outputs that can never be spent: none in 2011, 5.0 % in 2019;
 - ages of coins when they are spent, counted in coins made since: log-uniform up to a tenth of all
@@ -14,8 +14,11 @@ stretches of real blocks, 100000 to 104000 (2011, 24,194 transactions) and 56006
 
 What a transaction spends is drawn coin by coin: nobody owns coins, so inputs have less in common
 than those of real transactions, and rows mix more. Coins of more than 2^26 coins ago stay unspent.
-Fees are zero. The subsidy halves every 210,000 heights; a block of a shorter history stands for
-several heights, and pays the subsidies of all of them.
+Every coin is worth at least 546 satoshi, the least output that nodes relay: one that is worth too
+little for the outputs of a transaction is spent only beside another. Outputs that can never be
+spent are worth nothing. Fees are zero, so every transaction makes what it spends. The subsidy
+halves every 210,000 heights; a block of a shorter history stands for several heights, and pays the
+subsidies of all of them.
 """
 
 from __future__ import annotations
@@ -27,15 +30,15 @@ import numpy as np
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UsageError
 from coinhaze.ledger.coin_blocks import CoinBlocks
-from coinhaze.simulate.history_kernels import COINS, MOST_INPUTS, MOST_OUTPUTS, make_blocks
+from coinhaze.simulate.history_kernels import COINS, MAX_INPUTS, MAX_OUTPUTS, make_blocks
 
 NAME = "bitcoin-history"
 HEIGHTS = 900_000
-MOST_BLOCKS = HEIGHTS
+MAX_BLOCKS = HEIGHTS
 FIRST_TIME, APART = 1_231_006_505, 600  # of the first block, and seconds between blocks
 _RING = 1 << 26
 _AT_ONCE = 1 << 16  # transactions
-# At heights of measured blocks: transactions a block, ...
+# At heights of measured blocks: transactions per block, ...
 _AT = (0.0, 102_000.0, 560_065.0)
 _SIZE = (1.0, 7.05, 2623.5)
 # ... shares of transactions with 1, 2, 3 and 4 inputs and the slope of the tail, then of outputs.
@@ -47,7 +50,8 @@ _OUTS = (
     (0.3533, 0.6467, 0.0, 0.0, 1.33),
     (0.1188, 0.7678, 0.0678, 0.0159, 1.33),
 )
-_LOST = (0.0, 0.0497)
+# Of all outputs, 2.501 a transaction in 2019; the first can always be spent.
+_LOST = (0.0, 0.0497 * 2.501 / 1.501)
 _OLDER = 0.03
 
 
@@ -84,8 +88,8 @@ def bitcoin_history(blocks: int, *, seed: int = 1) -> Iterator[CoinBlocks]:
 
 def check_history(blocks: int, seed: int) -> None:
     """Raise an error for a history that cannot be simulated."""
-    if not 1 <= blocks <= MOST_BLOCKS:
-        raise UsageError(f"blocks are 1 to {MOST_BLOCKS:,}, not {blocks!r}")
+    if not 1 <= blocks <= MAX_BLOCKS:
+        raise UsageError(f"blocks are 1 to {MAX_BLOCKS:,}, not {blocks!r}")
     if not 0 <= seed < 2**31:
         raise UsageError(f"seed is a whole number from 0 to 2^31 - 1, not {seed!r}")
 
@@ -102,7 +106,7 @@ def _part(
 ) -> CoinBlocks:
     share = np.clip((heights - _AT[1]) / (_AT[2] - _AT[1]), 0.0, 1.0)
     n = int(sizes.sum())
-    room_in, room_out = 4 * n + MOST_INPUTS * 64, 5 * n + MOST_OUTPUTS * 64
+    room_in, room_out = 4 * n + MAX_INPUTS * 64, 5 * n + MAX_OUTPUTS * 64
     ids = np.empty((n, 4), dtype=np.uint64)
     inputs, outputs = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     spent_ids = np.empty((room_in, 4), dtype=np.uint64)
@@ -140,7 +144,7 @@ def _part(
     coinbase[np.concatenate([[0], np.cumsum(sizes)[:-1]])] = True
     return CoinBlocks(
         heights=numbers,
-        times=FIRST_TIME + APART * (HEIGHTS // MOST_BLOCKS) * heights,
+        times=FIRST_TIME + APART * (HEIGHTS // MAX_BLOCKS) * heights,
         sizes=sizes,
         ids=ids[:t].view(np.uint8),
         coinbase=coinbase,

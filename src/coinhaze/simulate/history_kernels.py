@@ -10,7 +10,8 @@ from coinhaze.solve.sketch.kernels import mix
 # Shares of transactions with 1, 2, 3, 4 and more inputs, then outputs; the slope of the tail.
 ONE, TWO, THREE, FOUR, SLOPE = range(5)
 MANY = 5
-MOST_INPUTS, MOST_OUTPUTS = 1000, 2000
+MAX_INPUTS, MAX_OUTPUTS = 1000, 2000
+DUST = 546  # satoshi: nodes relay no output worth less
 # Places in the state: coins and transactions made.
 COINS, TRANSACTIONS = range(2)
 
@@ -22,21 +23,22 @@ def id_word(seed, transaction, word):
 
 
 @kernel()
-def _number(rng, shares, most):
+def _number(rng, shares, maximum):
     """Draw how many inputs or outputs a transaction has."""
     u = rng.random()
     for k in range(4):
         if u < shares[k]:
             return k + 1
         u -= shares[k]
-    return min(most, int(MANY * rng.random() ** (-1.0 / shares[SLOPE])))
+    return min(maximum, int(MANY * rng.random() ** (-1.0 / shares[SLOPE])))
 
 
 @kernel()
-def _pick(rng, made, low, high, older, spent, mask):
+def _pick(rng, made, low, high, older, spent, value, minimum, mask):
     """Draw a coin to spend by its age, counted in coins; -1 where none was found.
 
-    Ages are log-uniform from `low` to `high`, and for a share `older` uniform over all coins.
+    Coins worth less than `minimum` are passed over. Ages are log-uniform from `low` to `high`, and
+    for a share `older` uniform over all coins.
     """
     for _ in range(8):
         if rng.random() < older:
@@ -46,13 +48,17 @@ def _pick(rng, made, low, high, older, spent, mask):
         at = made - 1 - age
         last = max(0, made - 1 - mask, at - 16)
         while at >= last and at >= 0:
-            if not spent[at & mask]:
+            if not spent[at & mask] and value[at & mask] >= minimum:
                 return at
             at -= 1
     return -1
 
 
-@kernel()
+def _steps(sizes, *rest):
+    return 8 * int(sizes.sum())  # as long as plain Python takes, in entries; columns have room
+
+
+@kernel(entries=_steps)
 def make_blocks(
     sizes,
     subsidy,
@@ -85,15 +91,23 @@ def make_blocks(
             number = state[TRANSACTIONS]
             total = np.int64(0)
             begin = i
+            pays = 1 if k == 0 else _number(rng, outs[b], MAX_OUTPUTS)
+            pays = min(pays, len(made_vouts) - o - (len(ids) - t))  # room for one each is left
             if k == 0:
                 total = subsidy[b]
             else:
-                wanted = min(_number(rng, ins[b], MOST_INPUTS), len(spent_vouts) - i)
+                wanted = min(_number(rng, ins[b], MAX_INPUTS), len(spent_vouts) - i)
                 made = state[COINS]
+                # What pays for all outputs comes first: change too small for that waits for others.
+                minimum = np.int64(DUST) * pays
                 for _ in range(wanted):
-                    c = _pick(rng, made, ages[b, 0], ages[b, 1], ages[b, 2], spent, mask)
+                    c = _pick(
+                        rng, made, ages[b, 0], ages[b, 1], ages[b, 2], spent, coin_value, minimum,
+                        mask,
+                    )  # fmt: skip
                     if c < 0:
                         break
+                    minimum = np.int64(0)
                     at = c & mask
                     spent[at] = True
                     for w in range(4):
@@ -104,23 +118,27 @@ def make_blocks(
                     i += 1
                 if i == begin:
                     continue  # nothing to spend yet
-            pays = 1 if k == 0 else _number(rng, outs[b], MOST_OUTPUTS)
-            pays = min(pays, len(made_vouts) - o - (len(ids) - t))  # room for one each is left
-            left = total
+            waiting = pays  # outputs that can be spent and are to be paid yet
             for q in range(pays):
                 never = k > 0 and q > 0 and rng.random() < lost[b]
+                made_spendable[o + q] = not never
+                waiting -= never
+            left = total
+            for q in range(pays):
+                never = not made_spendable[o]
                 value = np.int64(0)
-                if q == pays - 1 and not never:
-                    value = left
-                elif not never:
+                if not never:
                     # Nearly equal parts: unequal parts of parts of parts are soon worth nothing.
-                    value = np.int64(left / (pays - q) * (0.5 + rng.random()))
+                    value = left
+                    if waiting > 1:
+                        spare = left - DUST * waiting
+                        value = DUST + np.int64(spare / waiting * (0.5 + rng.random()))
+                    waiting -= 1
                 left -= value
                 made_values[o] = value
                 made_vouts[o] = q
-                made_spendable[o] = not never
                 o += 1
-                if not never and value > 0:
+                if not never:
                     at = state[COINS] & mask
                     coin_value[at] = value
                     coin_tx[at] = number

@@ -121,8 +121,8 @@ class Technology:
     name: str
     make: Realise
     parameter: str  # what its values mean, in words
-    least: float
-    most: float
+    minimum: float
+    maximum: float
     values: tuple[float, ...]  # the default values of a parameter scan
     usual: float  # the value that represents it beside other technologies
     says: str  # one line: what people do
@@ -135,10 +135,11 @@ class Technology:
     ) -> Realised:
         """Make the ledger of these intents; `value` is the usual one unless given."""
         value = self.usual if value is None else value
-        if not self.least <= value <= self.most or (self.whole and value != int(value)):
+        if not self.minimum <= value <= self.maximum or (self.whole and value != int(value)):
             kind = "a whole number" if self.whole else "a number"
             raise UsageError(
-                f"{self.name}: {self.parameter} is {kind} from {self.least:g} to {self.most:g}, "
+                f"{self.name}: {self.parameter} is {kind} from {self.minimum:g} to "
+                f"{self.maximum:g}, "
                 f"not {value!r}"
             )
         observer = next(iter(self.observers)) if observer is None else observer

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.measures import Scores
+from coinhaze.measures.elementary import log2
 from coinhaze.measures.entropy import conditional, renyi_from_power
 from coinhaze.measures.intervals import ROUNDING, at_least, surprise
 from coinhaze.measures.scores import not_reached
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.rounding import Rounding, summing, terms_of
+from coinhaze.solve.pool import UNLIMITED, Budget
+from coinhaze.solve.pool.threads import together
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.sums import Sums
@@ -21,6 +27,8 @@ from coinhaze.solve.sums import Sums
 CERTIFICATE = 1e-9
 # A row that lacks no more than this is whole: it moves bits by less than 1e-7.
 NOTHING = 1e-9
+# So many rows are bounded at a time.
+PART = 1 << 14
 
 
 def certified(
@@ -32,10 +40,12 @@ def certified(
     counted: bool = True,
     by_fours: bool = False,
     rounding: Rounding | None = None,
+    estimate: Floats | None = None,
     method: str,
     width: float,
     renyi: Sequence[float],
     weights: Floats | None,
+    budget: Budget = UNLIMITED,
 ) -> Scores:
     """Turn sums into scores; raise if a law is broken or an interval wider than requested.
 
@@ -43,17 +53,34 @@ def certified(
 
     `counts` are the sources of each scored state, or at least as many if they are not `counted`;
     `by_fours` tells that rows were added up four at a time, in tiles; `rounding` how far the
-    solve can have rounded, if that is not what a factor's solve does.
+    solve can have rounded, if that is not what a factor's solve does. Bits are the `estimate` as
+    far as the interval allows, or else taken from the sums.
     """
     chain = query.chain
     found = sums.mass + sums.elsewhere
     check_mass(found + sums.missing)
     conservation = None if weights is None else check_conservation(query, columns, weights)
-    bits = sums.entropy + surprise(sums.elsewhere) + sums.prior
     if rounding is None:
         rounding = Rounding.of_factor(query, by_fours=by_fours)
     terms = terms_of(columns, counts, by_fours=by_fours)
-    low, high = intervals(sums, bits, counts, rounding, terms)
+    bits, low, high, middle = (np.empty(len(counts)) for _ in range(4))
+    # What was dropped lies nearer its upper bound: dropped pieces seldom meet again.
+    dropped = bool(np.any(sums.missing))
+
+    def bound(part: slice) -> None:
+        some = sums.part(part)
+        bits[part] = some.entropy + surprise(some.elsewhere) + some.prior
+        low[part], high[part] = intervals(
+            some, bits[part], counts[part], rounding.part(part), terms[part]
+        )
+        between = bits[part] + some.above if dropped else bits[part]
+        middle[part] = np.clip(
+            between if estimate is None else estimate[part], low[part], high[part]
+        )
+
+    # A few rows at a time stay in a cache from one operation to the next.
+    parts = [slice(first, first + PART) for first in range(0, len(counts), PART)]
+    together([partial(bound, part) for part in parts], budget)
     spread = query.spread
     exposure = low_exposure = high_exposure = None
     if chain.listed:
@@ -62,19 +89,23 @@ def certified(
         exposure, low_exposure, high_exposure = (
             np.where(clean, 0.0, spread(v)) for v in (np.minimum(sums.mass, 1.0), *bounds)
         )
-    # What was dropped lies nearer its upper bound: dropped pieces seldom meet again.
-    middle = bits + sums.above if np.any(sums.missing) else bits
+    unknown = np.full(len(counts), np.nan)
+    found_by_state = (middle, low, high, found, counts if counted else unknown, sums.top)
+    columns_by_row: list[Callable[[], Any]] = [partial(spread, v) for v in found_by_state]
+    columns_by_row += [query.steps, lambda: _outcomes_by_row(query, columns, sums)]
+    has_parts = len(query.rows) // PART  # small columns start no threads
+    by_row = together(columns_by_row, budget if has_parts else replace(budget, threads=1))
     scores = Scores(
         chain=chain,
         nodes=query.rows,
-        bits=spread(np.clip(middle, low, high)),
-        bits_low=spread(low),
-        bits_high=spread(high),
-        steps=query.steps(),
-        mass=spread(found),
-        sources=spread(counts if counted else np.full(len(counts), np.nan)),
-        top=spread(_outcomes(columns, sums.top_column), NO_COLUMN).astype(np.int64),
-        top_probability=spread(sums.top),
+        bits=by_row[0],
+        bits_low=by_row[1],
+        bits_high=by_row[2],
+        steps=by_row[6],
+        mass=by_row[3],
+        sources=by_row[4],
+        top=by_row[7],
+        top_probability=by_row[5],
         method=method,
         exposure=exposure,
         exposure_low=low_exposure,
@@ -114,17 +145,22 @@ def _renyi(
     sums: Sums, bits: Floats, counts: Floats, orders: Sequence[float], order: float
 ) -> Floats:
     if order == 0:
-        return np.log2(counts)
+        return log2(counts)
     if order == 1:
         return bits
     if np.isinf(order):
-        return 0.0 - np.log2(sums.top)
+        return 0.0 - log2(sums.top)
     power = sums.powers[:, list(plain_orders(orders)).index(order)]
     if order > 1 and np.any(power < 1e-290):
         raise AccuracyError(
             f"powers of order {order} are too small for floats: ask for a lower one"
         )
     return renyi_from_power(power, order)
+
+
+def _outcomes_by_row(query: Query, columns: Columns, sums: Sums) -> Ints:
+    likeliest = query.spread(_outcomes(columns, sums.top_column), NO_COLUMN)
+    return likeliest.astype(np.int64)
 
 
 def _outcomes(columns: Columns, column: Ints) -> Ints:
@@ -176,6 +212,6 @@ def intervals(
     apart = sums.below - surprise(1 - missing)
     low = np.maximum(bits + np.maximum(on_top, apart) - slack, 0.0)
     # The most the sources allow, with room for the rounding of log2 itself.
-    most = np.log2(np.maximum(sources, 1)) * (1 + 4 * ROUNDING)
-    high = np.minimum(bits + sums.above + slack, most)
+    maximum = log2(np.maximum(sources, 1)) * (1 + 16 * ROUNDING)
+    high = np.minimum(bits + sums.above + slack, maximum)
     return np.minimum(low, high), high

@@ -8,7 +8,7 @@ many origins (structure/columns.py) has changed if the origins in it have.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,20 +16,23 @@ import numpy as np
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import UsageError
+from coinhaze.graph.order_kernels import merge_pairs
 from coinhaze.measures import Scores
+from coinhaze.measures.elementary import log2
 from coinhaze.measures.scores import InformedBits, reached
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
-from coinhaze.observer.owners import by_owner, ladder
+from coinhaze.observer.owners import Observer, by_owner, ladder
 from coinhaze.solve.exact.engines import EXACT_WIDTH, rounding_of
-from coinhaze.solve.exact.rounding import summing, terms_of
+from coinhaze.solve.exact.fine import Fine
+from coinhaze.solve.exact.rounding import Rounding, summing, terms_of
 from coinhaze.solve.exact.stream import stream_sums
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.planner.plan import choose
 from coinhaze.solve.pool.limits import Budget
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Query
-from coinhaze.solve.structure.columns import Columns, columns_of
+from coinhaze.solve.structure.columns import Columns, Dominators, columns_of
 from coinhaze.solve.structure.lump import LumpedChain, lump_states
 from coinhaze.solve.structure.reduce import reduce_chain
 from coinhaze.solve.structure.structure import Structure
@@ -42,6 +45,7 @@ def informed(
     *,
     owners: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
+    observers: Sequence[Observer] | None = None,
     threads: int | None = None,
     progress: Progress = silent,
 ) -> Scores:
@@ -49,7 +53,8 @@ def informed(
 
     Each observer of the ladder knows what the one before knows, and takes more origins for one
     person's: those spent together (CoinJoins excepted), then change, then those that `owners` or
-    `labels` (both address -> name) give one name. Bits never rise along it.
+    `labels` (both address -> name) give one name. Bits never rise along it. `observers` are a
+    ladder that is there already, in the place of the ledger's own.
 
     >>> import coinhaze
     >>> ledger = coinhaze.CoinLedger.from_transactions([{"txid": "t", "inputs": [
@@ -62,7 +67,8 @@ def informed(
     chain = scores.chain
     if not isinstance(chain, AbsorbingChain):
         raise UsageError("origins by owner are of walks: leave fifo and lifo out")
-    observers = ladder(chain.graph.ledger, owners=owners, labels=labels)
+    if observers is None:
+        observers = ladder(chain.graph.ledger, owners=owners, labels=labels)
     if not observers:
         raise UsageError(
             "nothing is inferred about owners of this ledger, which has no coins of known amounts: "
@@ -103,8 +109,16 @@ def _solved_again(scores: Scores, chain: AbsorbingChain, budget: Budget) -> Info
 class _Differences:
     """The columns of the latest step, and how far the sums of a row can be rounded."""
 
-    def __init__(self, query: Query, columns: Columns, sources: Floats, budget: Budget) -> None:
+    def __init__(
+        self,
+        query: Query,
+        dominators: Dominators,
+        columns: Columns,
+        sources: Floats,
+        budget: Budget,
+    ) -> None:
         self.query = query
+        self.dominators = dominators
         self.columns = columns
         self.sources = sources  # of each scored state, or more
         self.budget = budget
@@ -123,7 +137,9 @@ class _Differences:
         known = np.where(np.isnan(scores.sources), len(chain.outcomes), scores.sources)
         sources = np.ones(len(query.scored))
         np.maximum.at(sources, query.row_of, known[query.answered])
-        return cls(query, columns_of(query, NO_ORDERS), sources, budget)
+        dominators = Dominators.of(query)
+        columns = columns_of(query, NO_ORDERS, dominators=dominators)
+        return cls(query, dominators, columns, sources, budget)
 
     def step(self, chain: AbsorbingChain, before: InformedBits) -> InformedBits:
         """Go on to coarser outcomes: take away what changed, and add what it became."""
@@ -133,17 +149,24 @@ class _Differences:
         column[ends] = _renamed(self.query.chain, chain)[reduced.column[ends]]
         chain = replace(chain, conserves=False)
         query = replace(self.query, chain=chain, reduced=replace(reduced, column=column))
-        old, new = self.columns, columns_of(query, NO_ORDERS)
+        old, new = self.columns, columns_of(query, NO_ORDERS, dominators=self.dominators)
         self.query, self.columns = query, new
-        old_changed, new_changed = _changed(old, new)
+        n = max(len(old), len(new))
+        pair = merge_pairs(old.of_state[ends], new.of_state[ends], n)
+        old_changed, new_changed = _changed(old, new, pair)
         if not np.any(old_changed) and not np.any(new_changed):
             return before
         # States that walk to one column alone, old and new, are one.
-        both = old.of_state.astype(np.int64) * (len(new) + 1) + new.of_state
-        _, both = np.unique(both, return_inverse=True)
-        lumped, keep = lump_states(query, np.where(ends, both, NO_COLUMN), int(both.max()) + 1)
-        less = self._sums(lumped, _some(old, old_changed, keep))
-        more = self._sums(lumped, _some(new, new_changed, keep))
+        both = np.full(len(ends), NO_COLUMN)
+        both[ends] = pair[0]
+        lumped, keep = lump_states(query, both, len(pair[1]))
+        was, became = _some(old, old_changed, keep), _some(new, new_changed, keep)
+        # The same states have changed columns in both, and the coarser ones of more states each:
+        # what bounds the roundings of those bounds the roundings of the others.
+        sources = _of_lumped(self.query, lumped, self.sources)
+        bounds = rounding_of(LumpedChain(lumped, became), sources, by_fours=True)
+        less = self._sums(lumped, was, sources, *bounds)
+        more = self._sums(lumped, became, sources, *bounds)
         bits = before.bits - less.value + more.value
         slack = less.slack + more.slack
         return InformedBits(
@@ -153,10 +176,15 @@ class _Differences:
             before.miss,
         )
 
-    def _sums(self, query: Query, columns: Columns) -> _PartialSums:
+    def _sums(
+        self,
+        query: Query,
+        columns: Columns,
+        sources: Floats,
+        rounding: Rounding,
+        scaled: Fine | None,
+    ) -> _PartialSums:
         """Add phi up over some columns, for every row."""
-        sources = _of_lumped(self.query, query, self.sources)
-        rounding, scaled = rounding_of(LumpedChain(query, columns), sources, by_fours=True)
         if scaled is not None:
             query = scaled.query
         sums, _ = stream_sums(query, columns, NO_ORDERS, budget=self.budget, progress=silent)
@@ -164,9 +192,9 @@ class _Differences:
             scaled.restore(sums, NO_ORDERS)
         value = sums.entropy + sums.prior
         # Both proofs bound the change of every term, so their sum over some of them too.
-        most = np.log2(np.maximum(sources, 1.0))
+        maximum = log2(np.maximum(sources, 1.0))
         terms = terms_of(columns, sources, by_fours=True)
-        slack = rounding.of_bits(most, sources) + summing(terms, most)
+        slack = rounding.of_bits(maximum, sources) + summing(terms, maximum)
         return _PartialSums(query.spread(value), query.spread(slack))
 
 
@@ -185,16 +213,15 @@ def _renamed(old: AbsorbingChain, new: AbsorbingChain) -> Ints:
     return renamed
 
 
-def _changed(old: Columns, new: Columns) -> tuple[Bools, Bools]:
-    """Tell which columns are not the same in both: the same states, and the same inside."""
-    has = old.of_state != NO_COLUMN
-    a, b = old.of_state[has].astype(np.int64), new.of_state[has].astype(np.int64)
-    pair = np.sort(a * len(new) + b)
-    first = np.flatnonzero(np.diff(pair, prepend=-1))
-    pair, count = pair[first], np.diff(np.append(first, len(pair)))
-    one, other = pair // max(len(new), 1), pair % max(len(new), 1)
-    same = count == np.bincount(a, minlength=len(old))[one]
-    same &= count == np.bincount(b, minlength=len(new))[other]
+def _changed(old: Columns, new: Columns, pairs: tuple[Ints, Ints, Ints]) -> tuple[Bools, Bools]:
+    """Tell which columns are not the same in both: the same states, and the same inside.
+
+    `pairs` are the number of each end's pair of columns, and the old and the new one of each pair.
+    """
+    number, one, other = pairs
+    count = np.bincount(number, minlength=len(one))
+    same = count == np.bincount(one, weights=count, minlength=len(old))[one]
+    same &= count == np.bincount(other, weights=count, minlength=len(new))[other]
     # Merging lowers the number of origins a column stands for.
     same &= old.priors.count[one] == new.priors.count[other]
     was, became = np.ones(len(old), dtype=np.bool_), np.ones(len(new), dtype=np.bool_)

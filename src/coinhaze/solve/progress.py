@@ -1,4 +1,4 @@
-"""Progress of long solves, for whoever shows it."""
+"""Progress of long solves, for display."""
 
 from __future__ import annotations
 

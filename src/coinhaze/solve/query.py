@@ -1,4 +1,4 @@
-"""What a solve is asked: rows of a chain, and the states of its reduced form that answer them."""
+"""The query of a solve: rows of a chain, and the states of its reduced form that answer them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import AccuracyError
-from coinhaze.ledger.frozen import narrow
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.exact.factor import Factor, factorise
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.moves import Moves
-from coinhaze.solve.structure.reduce import NO_STATE, Reduced, reduce_chain, retained_excess
+from coinhaze.solve.structure.reduce import Reduced, reduce_chain, retained_excess
+from coinhaze.solve.structure.reduce_kernels import number_scored
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +44,8 @@ class Query:
     @classmethod
     def by(cls, chain: AbsorbingChain, rows: Ints, reduced: Reduced, *, missing: float) -> Query:
         """Find the states of a reduced chain that answer the rows."""
-        state = reduced.state[rows]
-        answered = state != NO_STATE
-        is_scored = np.zeros(len(reduced), dtype=np.bool_)
-        is_scored[state[answered]] = True
-        row_of = narrow((np.cumsum(is_scored) - 1)[state[answered]])
-        return cls(chain, rows, reduced, answered, np.flatnonzero(is_scored), row_of, missing)
+        answered, scored, row_of = number_scored(reduced.state, rows, len(reduced))
+        return cls(chain, rows, reduced, answered, scored, row_of, missing)
 
     @cached_property
     def factor(self) -> Factor:
@@ -65,16 +61,24 @@ class Query:
 
     def spread(self, values: Floats | Ints, missing: float = np.nan) -> Floats:
         """Spread values of scored states over the requested rows, null where there is no answer."""
+        if len(self.row_of) == len(self.rows):
+            everywhere: Floats = values.astype(np.float64, copy=False).take(self.row_of)
+            return everywhere
         result = np.full(len(self.rows), missing)
         result[self.answered] = values[self.row_of]
         return result
 
-    def steps(self) -> Floats:
-        """Give the expected steps of every requested row."""
-        by_state = self.factor.solve(self.reduced.cost)[self.scored]
+    @cached_property
+    def steps_by_state(self) -> Floats:
+        """The expected steps of every scored state."""
+        by_state: Floats = self.factor.solve(self.reduced.cost)[self.scored]
         if not np.all(np.isfinite(by_state)):
             raise AccuracyError("walks are longer than a float can count: no score is given")
-        return self.spread(by_state) + self.reduced.extra_steps
+        return by_state
+
+    def steps(self) -> Floats:
+        """Give the expected steps of every requested row."""
+        return self.spread(self.steps_by_state) + self.reduced.extra_steps
 
     @cached_property
     def excess(self) -> Floats:

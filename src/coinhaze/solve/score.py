@@ -30,7 +30,7 @@ from coinhaze.options import (
     names_of,
 )
 from coinhaze.solve.exact.engines import width_of
-from coinhaze.solve.lots.scores import is_ordered, parcels_of, score_in_order
+from coinhaze.solve.lots.scores import is_ordered, lots_of, score_in_order
 from coinhaze.solve.planner.plan import Choice, Plan, choose, plan_of, refuse_longer
 from coinhaze.solve.pool import WorkerCluster, backend_for
 from coinhaze.solve.pool.cluster import opened, refuse_threads
@@ -83,7 +83,7 @@ def score(
     `miss` at most (1e-9), or all rows' together if `simultaneous`. Where `miss` is given, a width
     in bits is proven or drawn, whichever is less work. The `seed` of draws is random unless given:
     who knows it beforehand can choose names that mislead. `policy` may also be fifo or lifo, which
-    are no walks: see `parcels`; their bits are exact. `method` is chosen by the chain's shape
+    are no walks: see `lots`; their bits are exact. `method` is chosen by the chain's shape
     unless given. `renyi` asks for entropies of further orders, `count_sources` for the number of
     possible sources even where counting takes long (null where it was not counted). `device` is
     what solves tiles: the cpu, a gpu, or auto for a GPU where there is one. `workers` are processes
@@ -106,7 +106,7 @@ def score(
     )  # fmt: skip
     if is_ordered(source, settings):
         _refuse_for_walks(options)
-        held = parcels_of(source, settings)
+        held = lots_of(source, settings)
         if strict:
             refuse_incomplete(held.graph)
         return score_in_order(held, rows_of(held.graph, nodes), renyi=_orders(renyi))
@@ -116,7 +116,7 @@ def score(
             refuse_incomplete(asking.chain.graph)
         if asking.budget.seconds is not None:
             refuse_longer(plan_of(asking.chain, asking.rows, asking.choice), asking.budget)
-        progress(0.0)  # whoever has changed their mind by now may raise
+        progress(0.0)  # a caller that no longer wants the answer may raise
         try:
             return _on_device(asking.choice.run(progress), asking.budget)
         except AccuracyError as error:
@@ -126,7 +126,7 @@ def score(
 
 
 def _workers(options: SolveOptions) -> AbstractContextManager[WorkerCluster | None]:
-    """Open the workers that are asked for; they start while the ledger is read."""
+    """Open the workers that are requested; they start while the ledger is read."""
     refuse_threads(options.workers, options.threads)
     if options.workers is not None and options.device != "cpu":
         raise UsageError("workers solve on their CPUs: leave device out")

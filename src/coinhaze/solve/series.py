@@ -38,7 +38,7 @@ def series(
     threshold: float = THRESHOLD,
     columns: int = SLICE,
     width: float = EXACT_WIDTH,
-    most_steps: int = 100_000,
+    max_steps: int = 100_000,
     progress: Progress = silent,
 ) -> Scores:
     """Score rows by the series, as published, or until every interval is as narrow as requested.
@@ -54,13 +54,13 @@ def series(
     certain = certain_nodes(chain)
     q, r = chain.Q, chain.R
     tolerance = width / 1000 if rule == "mass" else 0.0
-    steps, needed = _alive(q, certain, rows, tolerance, most_steps)
+    steps, needed = _alive(q, certain, rows, tolerance, max_steps)
     n = len(rows)
     entropy, mass, top, elsewhere = (np.zeros(n) for _ in range(4))
     top_column = np.full(n, NO_COLUMN)
     for first in range(0, len(chain.outcomes), columns):
         part = r[:, first : first + columns].toarray()
-        b = _sum_slice(q, part, needed if rule == "mass" else None, threshold, most_steps)[rows]
+        b = _sum_slice(q, part, needed if rule == "mass" else None, threshold, max_steps)[rows]
         k = chain.elsewhere - first
         if 0 <= k < b.shape[1]:
             elsewhere += b[:, k]
@@ -112,7 +112,7 @@ def _alive(
     certain: Bools,
     rows: Ints,
     tolerance: float,
-    most_steps: int,
+    max_steps: int,
 ) -> tuple[Floats, int]:
     """Follow the mass not yet absorbed: expected steps, and the products needed.
 
@@ -121,25 +121,25 @@ def _alive(
     requested = rows[certain[rows]]
     alive = certain.astype(np.float64)
     steps = np.zeros(len(alive))
-    for k in range(most_steps):
+    for k in range(max_steps):
         steps += alive
         alive = q @ alive
         worst = float(alive[requested].max(initial=0.0))
         if worst <= max(tolerance, 1e-14):
             return steps, k + 1
     if tolerance == 0.0:
-        return np.where(alive > 1e-14, np.nan, steps), most_steps
+        return np.where(alive > 1e-14, np.nan, steps), max_steps
     raise AccuracyError(
-        f"after {most_steps} steps the worst row still misses {worst:.2e} of its mass, "
+        f"after {max_steps} steps the worst row still misses {worst:.2e} of its mass, "
         f"above {tolerance:.0e}: use the exact solvers, or a wider interval"
     )
 
 
 def _sum_slice(
-    q: scipy.sparse.csr_array, part: Floats, products: int | None, threshold: float, most: int
+    q: scipy.sparse.csr_array, part: Floats, products: int | None, threshold: float, maximum: int
 ) -> Floats:
     total = part.copy()
-    for _ in range(most if products is None else products):
+    for _ in range(maximum if products is None else products):
         if products is None and part.max(initial=0.0) <= threshold:
             break
         part = q @ part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, Unpack
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from coinhaze.amounts import Floats
 from coinhaze.errors import UsageError
 from coinhaze.graph.find import find_node
+from coinhaze.graph.holes import incomplete_notes
 from coinhaze.measures.pairs import Seen, SharedOrigins, SourceRow, sums_by
 from coinhaze.observer.chain import Belief, SourceNames
 from coinhaze.observer.owners import Observer, ladder, owner_groups
@@ -30,7 +32,7 @@ def shared(
     """Compare where coins came from, two by two: what they share, for every observer.
 
     `source` and settings are those of `origins`; `owners` and `labels` (address -> name) are what
-    the last informed observer was told. `accuracy` is the widest interval of each coin's bits.
+    the last informed observer knows. `accuracy` is the widest interval of each coin's bits.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers(
@@ -43,14 +45,17 @@ def shared(
     if len(nodes) < 2:
         raise UsageError(f"name at least two coins to compare, not {len(nodes)}")
     rows, names = [], []
-    for node in dict.fromkeys(find_node(chain.graph, name) for name in nodes):
+    compared = list(dict.fromkeys(find_node(chain.graph, name) for name in nodes))
+    for node in compared:
         found = origins_or_reached(structure, node, accuracy=accuracy)
         order = np.argsort(found.outcomes)
         rows.append(SourceRow(found.outcomes[order], found.probability[order], found.missing))
         names.append(found.name)
     if len(rows) < 2:
         raise UsageError(f"{names[0]} is named twice: name another coin to compare it with")
-    return seen_by(chain, names, rows, ladder(chain.graph.ledger, owners=owners, labels=labels))
+    pairs = seen_by(chain, names, rows, ladder(chain.graph.ledger, owners=owners, labels=labels))
+    holes = incomplete_notes(chain.graph, np.array(compared))
+    return replace(pairs, notes=pairs.notes + holes)
 
 
 def seen_by(
@@ -77,7 +82,13 @@ def seen_by(
                 tuple(row.grouped(groups.of_outcome) for row in rows),
             )
         )
-    return SharedOrigins(tuple(names), tuple(seen), belief.notes)
+    return SharedOrigins(
+        names=tuple(names),
+        seen=tuple(seen),
+        graph=belief.graph,
+        settings=belief.settings,
+        notes=belief.notes,
+    )
 
 
 def _opening_shares(belief: Belief) -> Floats | None:

@@ -155,7 +155,7 @@ def graph_of(
     budget: Budget = UNLIMITED,
     **settings: Unpack[LedgerKeywords],
 ) -> TransactionGraph:
-    """Go from a path, ledger or graph to a graph; `in_order`: unless told, one that knows time."""
+    """Go from a path, ledger or graph to a graph; `in_order`: one that knows time, by default."""
     check_known(settings, READ_SETTINGS | GRAPH_SETTINGS)
     thing: Any = source
     if isinstance(thing, Prepared):

@@ -6,6 +6,7 @@ An outcome may stand for many origins, which have a distribution of their own.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -133,6 +134,14 @@ class Sums:
             self.entropy, self.mass, self.prior, self.top, self.top_column, self.powers,
             self.elsewhere, self.missing, self.above, self.below, self.slack, self.tail,
         )  # fmt: skip
+
+    def part(self, rows: slice) -> Sums:
+        """Give some of the rows: the same memory."""
+        return Sums(*(values[rows] for values in self.in_order()))
+
+    def in_order(self) -> tuple[Any, ...]:
+        """Give all of it, in the order it is declared in."""
+        return tuple(getattr(self, field.name) for field in fields(self))
 
     def add(self, other: Sums) -> None:
         """Take another part's outcomes in; of equal largest entries the earlier one stays."""

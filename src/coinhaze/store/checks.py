@@ -239,7 +239,7 @@ def _transactions(store: Store, counts: BlockCounts) -> tuple[Check, Check]:
 
 
 # Transactions about which something is stated, beside what is there. Where the value of an input is
-# missing, nobody can tell what all are worth.
+# missing, it is not known what all are worth.
 _ENDS = (
     "(SELECT height, txid, count(*) AS rows, sum(value) AS total, count(value) AS valued "
     "FROM {table} WHERE height BETWEEN {{low}} AND {{high}} GROUP BY height, txid)"
@@ -350,7 +350,7 @@ def _block_heights(
 ) -> tuple[Check, tuple[tuple[int, int], ...]]:
     """Check that no block is missing: lists of all blocks, which name the one before, can show it.
 
-    A node is asked for the blocks of a token's logs alone.
+    A node is queried only for the blocks of a token's logs.
     """
     found = _ints(
         store.table(

@@ -1,6 +1,6 @@
 """Store -> ledger of coins: the transactions of a window, in order, with the coins they refer to.
 
-Within a block the order is the source's where it tells positions; else transactions that spend
+Within a block the order is the source's where it gives positions; else transactions that spend
 coins of the same block come after those that make them, and by id otherwise. Coins made before the
 window come first, by id and number.
 """
@@ -66,12 +66,12 @@ def _places(store: Store, tables: Mapping[str, pa.Table]) -> TablePlace:
             tx = int(of_table[row])
             if table == "inputs":
                 what = f", input {row - int(np.searchsorted(of_table, tx))}"
-        told = {name: tables["transactions"][name][tx].as_py() for name in ("txid", "height")}
+        fields = {name: tables["transactions"][name][tx].as_py() for name in ("txid", "height")}
         if tables["transactions"]["inside"][tx].as_py():
-            return store.place_of(told["height"], told["txid"]) + what
+            return store.place_of(fields["height"], fields["txid"]) + what
         makers = np.asarray(tables["outputs"]["tx"])[np.asarray(tables["inputs"]["output"])]
         spends = np.flatnonzero(makers == tx)
-        earlier = f"earlier transaction {told['txid']}"
+        earlier = f"earlier transaction {fields['txid']}"
         return place("inputs", int(spends[0])) if len(spends) else f"{store.name}: {earlier}"
 
     return place
@@ -156,7 +156,7 @@ def _spent(store: Store, made: Transactions, owners: Names) -> _Spent:
     at = counted.cumsum(dtype=np.int32)[rows] - 1
     earlier, of_earlier = _earlier_coins(inputs, values.take(pa.array(at)), owner[at])
     if earlier.value.null_count:
-        earlier = _looked_up(store, earlier, owners)
+        earlier = _looked_up(store, earlier, owners, int(made.heights[0]))
     return _Spent(place, inputs, earlier, of_earlier)
 
 
@@ -200,8 +200,8 @@ def _earlier_coins(
     return earlier, of_input
 
 
-def _looked_up(store: Store, earlier: _Earlier, owners: Names) -> _Earlier:
-    """Fill in values and owners of earlier coins from older rows; refuse what nobody tells."""
+def _looked_up(store: Store, earlier: _Earlier, owners: Names, first: int) -> _Earlier:
+    """Fill in values and owners of earlier coins from older rows; refuse what no row gives."""
     rows = np.flatnonzero(earlier.value.is_null())
     names = earlier.txids.take(pa.array(earlier.tx[rows]))
     unknown = pa.table({"k": rows, "txid": names, "vout": earlier.vout[rows].astype(np.int64)})
@@ -218,6 +218,8 @@ def _looked_up(store: Store, earlier: _Earlier, owners: Names) -> _Earlier:
     known = known.copy()
     value[k], known[k] = found["value"].fill_null(0), found["value"].is_valid()
     if not known.all() and not store.hides_values:
+        from coinhaze.formats.bitcoin_raw.snapshot import MAKE
+
         left = np.flatnonzero(~known)
         shown = [
             f"{earlier.txids[earlier.tx[row]].as_py()}:{earlier.vout[row]}"
@@ -225,9 +227,10 @@ def _looked_up(store: Store, earlier: _Earlier, owners: Names) -> _Earlier:
         ]
         raise InputError(
             f"{store.name}: the values of {len(left)} coins spent in the window are not known "
-            f"({first_few(shown, SHOWN)}): ingest the blocks that made them, undo data "
-            "(rev*.dat), or from a node that tells them; or leave out what hangs on them "
-            "(--unknown leave-out)"
+            f"({first_few(shown, SHOWN)}). Any of these gives them: (1) rev*.dat in the folder of "
+            "blk*.dat, (2) the blocks that made the coins, (3) a UTXO snapshot of the block before "
+            f"({MAKE.format(height=first - 1)}), (4) ingesting from a node. Or leave out what "
+            "depends on them: --unknown leave-out"
         )
     owner = earlier.owner.copy()
     number = owners.add(_one(found["owner"]))
@@ -253,7 +256,7 @@ def _coins_of(mentions: Mentions, outputs: Outputs) -> Ints:
 
 
 def _is_at(keys: Keys, rows: Ints, wanted: Keys) -> Bools:
-    """Tell where the row told of holds the key wanted."""
+    """Tell where the row found has the key that was looked up."""
     there: Bools = rows < len(keys)
     there[there] = keys[rows[there]] == wanted[there]
     return there

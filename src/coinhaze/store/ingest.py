@@ -1,4 +1,4 @@
-"""Files -> store: each read a stretch at a time, committed as it goes, and never twice."""
+"""Files -> store: each read a chunk at a time, committed as it goes, and never twice."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import pyarrow.compute as pc
 
-from coinhaze.errors import InputError, UsageError
-from coinhaze.formats.registry import digest_of, format_named, format_of
+from coinhaze.errors import InputError
+from coinhaze.formats.registry import digest_of, format_named, format_of, formats, head_of, not_for
 from coinhaze.formats.tabular.column_use import Use, joined_use
 from coinhaze.formats.transfers.columns import ColumnChoice
 from coinhaze.ledger.batches import Batch, in_chunks
@@ -65,6 +65,9 @@ def ingest_described(
     """Do what `ingest` does, with columns and decimals as they were read of what a user wrote."""
     paths = expand(sources)
     whole = sum(path.stat().st_size for path in paths)
+    # Snapshots come last, and again whenever they are named: other files may spend other coins.
+    snapshots = [path for path in paths if _is_snapshot(path, format)]
+    paths = [path for path in paths if path not in snapshots]
     sources_before = [] if store.is_untouched else store.sources()
     in_store = {source.digest for source in sources_before if source.done}
     rows = 0
@@ -81,8 +84,31 @@ def ingest_described(
         notes += [f"{piece.path.name}: {note}" for note in piece.batch.notes]
         uses.append(piece.batch.columns)
         progress(piece.done, whole)
+    before = whole - sum(path.stat().st_size for path in snapshots)
+    for path in snapshots:
+        notes.append(f"{path.name}: {_fill(store, path, before, whole, progress)}")
+        before += path.stat().st_size
     progress(whole, whole)
-    return Ingested(rows, files.read, files.known, tuple(notes), joined_use(uses))
+    read_files = files.read + len(snapshots)
+    return Ingested(rows, read_files, files.known, tuple(notes), joined_use(uses))
+
+
+def _is_snapshot(path: Path, format: str | None) -> bool:
+    """Tell whether a file has no rows of its own, but values of coins that others spend."""
+    if format is not None:
+        return format_named(format).is_snapshot
+    entries = [entry for entry in formats().values() if entry.is_snapshot]
+    head = head_of(path)
+    return any(entry.recognises(head) for entry in entries)
+
+
+def _fill(store: Store, path: Path, before: int, whole: int, progress: Progress) -> str:
+    from coinhaze.store.snapshot import fill_values
+
+    def done(read: int) -> None:
+        progress(before + read, whole)
+
+    return fill_values(store, path, digest_of(path), _shown(path), done).note
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +160,10 @@ class _Files:
     def _pieces_of(self, path: Path, digest: str, before: int, size: int) -> Iterator[_Piece]:
         name = self.format or ("transfers" if self.choice.columns else format_of(path))
         if self.choice and name == "plain":
-            name = "transfers"  # parted by semicolons or tabs
+            name = "transfers"  # separated by semicolons or tabs
         entry, given = format_named(name), {"choice": self.choice} if self.choice else {}
         if given and not entry.takes_choice:
-            what = f"columns and decimals are for tables of transfers, not for {name}"
-            raise UsageError(f"{path}: {what}")
+            raise not_for(self.choice, name, [path], forced=self.format is not None)
         name = f"{name}, {self.choice}" if given else name
         batches = in_chunks(entry.batches(path, **given))
         batch: Batch | None = next(batches, Batch({}))

@@ -12,7 +12,7 @@ from coinhaze.errors import InputError, LedgerError, UsageError, first_few
 from coinhaze.formats.bitcoin_raw.networks import LOOKED_AT
 from coinhaze.formats.money import chosen_unit, unit_of_addresses
 from coinhaze.formats.registry import money_of
-from coinhaze.ledger.accounts import AccountLedger
+from coinhaze.ledger.accounts import AccountLedger, spaced_names
 from coinhaze.ledger.batches import COIN_TABLES
 from coinhaze.ledger.coins import CoinLedger
 from coinhaze.ledger.window import ALL, LedgerWindow
@@ -33,8 +33,8 @@ def read_store(
 ) -> CoinLedger | AccountLedger:
     """Give the ledger of a window; of accounts that of one token, or of the chain's own money.
 
-    `unknown` says what to do with coins spent whose value nobody tells; `complete` that the ledger
-    begins with its chain, so that an earlier coin is an error.
+    `unknown` says what to do with coins spent whose value no source gives; `complete` that the
+    ledger begins with its chain, so that an earlier coin is an error.
     """
     if unknown not in ("error", "leave-out"):
         raise UsageError(f"unknown is error or leave-out, not {unknown!r}")
@@ -45,7 +45,7 @@ def read_store(
         raise InputError(f"{store.name}: the store is empty: ingest something first")
     if kind == "accounts":
         if unknown != "error":
-            raise UsageError("`unknown` is for coins: every transfer tells its amount")
+            raise UsageError("`unknown` is for coins: every transfer states its amount")
         if complete:
             raise UsageError("`complete` is for coins: transfers carry no list of known coins")
         return account_ledger(store, window, token=token)
@@ -78,7 +78,7 @@ def refuse_two_values(store: Store) -> None:
 
 
 def refuse_orphans(store: Store) -> None:
-    """Refuse rows of coins whose transactions nobody told of: they would be left out unseen."""
+    """Refuse rows of coins whose transactions no source listed: they would be left out unseen."""
     for table in (name for name in COIN_TABLES if name != "transactions"):
         lost = store.ask(
             f"SELECT height, txid FROM {table} ANTI JOIN transactions USING (height, txid) "
@@ -93,7 +93,7 @@ def refuse_orphans(store: Store) -> None:
 def opening_of(
     path: Path, window: LedgerWindow, *, token: str | None = None
 ) -> dict[str, int] | None:
-    """Give the balances a window of accounts opens with, if the store tells of the time before."""
+    """Give the balances a window of accounts opens with, if the store covers the time before."""
     with Store(path, read_only=True) as store:
         if store.kind != "accounts" or window.first is None:
             return None
@@ -119,7 +119,7 @@ def account_ledger(store: Store, window: LedgerWindow, *, token: str | None) -> 
     )
     unit = unit_of_token(chosen) if chosen else _unit(store)
     found = account_completeness(store, window, chosen)
-    return replace(ledger, completeness=found, unit=unit)
+    return replace(ledger, completeness=found, unit=unit, notes=spaced_names(ledger.accounts))
 
 
 def unit_of_coins(store: Store, *, unit: str | None = None) -> Unit:
@@ -135,7 +135,7 @@ def unit_of_coins(store: Store, *, unit: str | None = None) -> Unit:
 
 
 def _unit(store: Store) -> Unit | None:
-    """Give the chain's own money, where what the store was fed from tells it."""
+    """Give the chain's own money, where the sources of the store state it."""
     kinds = (
         source.name.partition("+")[0] if source.format == "node" else source.format
         for source in store.sources()
@@ -148,7 +148,7 @@ def opening_balances(
 ) -> dict[str, int] | None:
     """Give what each account held when the window began, from what lies before it; None if nothing.
 
-    A balance below zero shows that the store does not tell everything: that is refused.
+    A balance below zero shows that the store does not hold everything: that is refused.
     """
     moved = f"SELECT * FROM transfers WHERE token = ? AND {window.before()} AND sender <> recipient"
     rows = store.ask(
@@ -173,13 +173,14 @@ def opening_balances(
 
 def _token(store: Store, token: str | None) -> str:
     tokens = [t for (t,) in store.ask("SELECT DISTINCT token FROM transfers ORDER BY token")]
+    holder = "the store holds" if store.path else "the files hold"
     if token is None:
         if len(tokens) > 1:
             raise UsageError(
-                f"the store holds {len(tokens)} tokens ({first_few(tokens)}): name one (--token on "
+                f"{holder} {len(tokens)} tokens ({first_few(tokens)}): name one (--token on "
                 "the command line)"
             )
         return tokens[0] if tokens else ""
     if token.lower() not in tokens:
-        raise UsageError(f"the store holds no token {token!r}: it has {first_few(tokens)}")
+        raise UsageError(f"{holder} no token {token!r}: there is {first_few(tokens)}")
     return token.lower()

@@ -1,7 +1,7 @@
 """Rows of coins out of a store: one pass over each table, names numbered as they stream by.
 
-A week of Bitcoin names its transactions nine times a transaction, by 64 letters each; here every
-name is kept once, and a row is a few numbers.
+A week of Bitcoin names its transactions nine times each, by 64 letters each; here every
+name is stored once, and a row is a few numbers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Transactions:
 
     names: Names
     heights: Ints
-    position: Ints  # -1 where no source tells
+    position: Ints  # -1 where no source gives it
     coinbase: Bools
     times: pa.Int64Array
 
@@ -93,7 +93,7 @@ class Mentions:
     older: Names
 
     def in_order(self, place: Ints) -> tuple[Mentions, Ints]:
-        """Give transactions their places, sort by them and by vin; also tell whence rows came."""
+        """Give transactions their places, sort by them and by vin, and say where rows were."""
         tx = place[self.tx].astype(np.int32)
         rows = sorting(tx, self.vin)
         maker, own = self.maker[rows], self.maker[rows] >= 0
@@ -110,7 +110,7 @@ def sorting(first: Numbers, second: Wholes) -> Ints:
 
 
 def read_transactions(store: Store, window: LedgerWindow) -> Transactions:
-    """Read the transactions of a window in order, as far as sources tell it."""
+    """Read the transactions of a window in order, as far as sources give it."""
     names, columns = Names(), _Pieces()
     for batch in store.stream(
         f"SELECT {_NAME} AS name, height, coalesce(position, -1) AS place, coinbase, time FROM "
@@ -281,7 +281,7 @@ class _Pieces:
         return pa.concat_arrays([pa.array([], pa.int64()), *self._pieces.pop(name, [])])
 
 
-# All of these copy: one column of a batch that is kept keeps the whole batch in memory.
+# All of these copy: one column of a batch that is retained holds the whole batch in memory.
 def _ints(column: pa.Array) -> Ints:
     return np.array(column, dtype=np.int64)
 

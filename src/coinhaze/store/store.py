@@ -1,6 +1,6 @@
 """The store: a ledger in one DuckDB file, put together from batches of any number of sources.
 
-Rows are kept by name, as sources tell them (see batches.py), so that users can query them with SQL.
+Rows are stored by name, as sources give them (see batches.py), so that users can query them in SQL.
 What a batch adds is committed whole or not at all. A row that is there already is not added again;
 one that says something else than what is there is refused.
 """
@@ -121,7 +121,7 @@ class Store:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether it is in memory, and nothing was put into it or asked of it."""
+        """Whether it is in memory, and nothing was written to it or read from it."""
         return "connection" not in self.__dict__
 
     def _open(self, *, fresh: bool, read_only: bool) -> None:
@@ -313,7 +313,7 @@ class Store:
         self._refuse(batch, name, query, "another row is in the store already")
 
     def _fill(self, name: str, fresh: str, heights: tuple[int, int], keys: Sequence[str]) -> None:
-        """Put in what rows that are there do not tell and new ones do."""
+        """Fill in what existing rows do not say and new ones do."""
         same = " AND ".join(f"{name}.{k} = fresh.{k}" for k in keys)
         within = f"{name}.height BETWEEN {heights[0]} AND {heights[1]}"
         for column in (f.name for f in SCHEMAS[name] if f.nullable):
@@ -342,6 +342,10 @@ class Store:
         ]
         seen = [list(dict.fromkeys(filter(None, values))) for values in zip(*rows, strict=True)]
         differ = [f"{c} {' and '.join(v)}" for c, v in zip(others, seen, strict=True) if len(v) > 1]
+        if name == "blocks" and _has_no_heights(batch):
+            what = "a store takes one table without heights, and has one already"
+            fix = "nothing tells which came first: ingest this one into another file"
+            raise LedgerError(self.name, what, fix=fix)
         earlier = "txid" in first and self.find(first["height"], first["txid"])
         fix = "if the chain was reorganised, ingest from its node; else one source is wrong"
         raise LedgerError(
@@ -360,9 +364,9 @@ class Store:
             gone += int(rows)
         return gone
 
-    def headers(self, most: int = 1000) -> Mapping[int, str]:
+    def headers(self, maximum: int = 1000) -> Mapping[int, str]:
         """Give the hashes of the newest blocks by height."""
-        rows = self.ask("SELECT height, hash FROM blocks ORDER BY height DESC LIMIT ?", [most])
+        rows = self.ask("SELECT height, hash FROM blocks ORDER BY height DESC LIMIT ?", [maximum])
         return dict(rows)
 
     def digest(self) -> str:
@@ -387,8 +391,15 @@ def _others(name: str) -> list[str]:
     return [f.name for f in SCHEMAS[name] if f.name not in KEYS[name]]
 
 
+def _has_no_heights(batch: Batch) -> bool:
+    """Tell whether a batch is of a table without heights, which is block 0 without a time."""
+    blocks = batch.tables["blocks"]
+    no_times = blocks["time"].null_count == len(blocks)
+    return "transfers" in batch.tables and no_times and pc.max(blocks["height"]).as_py() == 0
+
+
 def _where(batch: Batch, name: str, key: Mapping[str, object]) -> str:
-    """Say where the last row of a key was read; nothing if the batch does not tell."""
+    """Say where the last row of a key was read; nothing if the batch does not say."""
     if batch.where is somewhere:
         return ""
     table = batch.tables[name]

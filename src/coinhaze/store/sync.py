@@ -34,7 +34,7 @@ Progress = Callable[[int, int], None]  # blocks read, blocks in all; from the re
 
 
 class Node(Protocol):
-    """What can be asked of a node, whatever its chain."""
+    """What a node can be queried for, whatever its chain."""
 
     def tip(self) -> tuple[int, str]:
         """Give the height and hash of the last block."""
@@ -115,7 +115,7 @@ def catch_up(
     is reorganised meanwhile, what was committed stays until the next attempt finds the common
     ancestor again: the store always holds one branch, never parts of two.
     """
-    asking = {"token": token} if token else {}
+    wanted = {"token": token} if token else {}
     rows = left = 0
     begun: int | None = None
     for attempt in range(ATTEMPTS):
@@ -125,7 +125,7 @@ def catch_up(
             end = tip[0] if last is None else min(last, tip[0])
             at = _start(store.headers(), node, first)
             begun = at.height if begun is None else min(begun, at.height)
-            for added, removed in _commits(store, node, name, at, end, progress, asking):
+            for added, removed in _commits(store, node, name, at, end, progress, wanted):
                 rows, left = rows + added, left + removed
             return Followed(rows, begun, end, left)
         except (ChainChanged, BlockMissing) as error:
@@ -152,13 +152,13 @@ def _commits(
     at: _Start,
     last: int,
     progress: Progress,
-    asking: Mapping[str, Any],
+    wanted: Mapping[str, Any],
 ) -> Iterator[tuple[int, int]]:
     """Read blocks and commit them; give the rows added and the blocks removed by each commit."""
     start, gone = at.height, at.left_behind
     if start > last and not gone:
         return
-    read = node.batches(start, last, before=at.before, **asking)
+    read = node.batches(start, last, before=at.before, **wanted)
     counted = _counted(read, start, max(last - start + 1, 1), progress)
     with closing(ahead(in_chunks(counted, rows=ROWS))) as batches:
         reached = start - 1

@@ -1,7 +1,7 @@
-"""Windows that spend coins whose value nobody tells: what can be scored all the same.
+"""Windows that spend coins whose value no source gives: what can be scored all the same.
 
 Raw blocks without undo data name the coins they spend, not what these are worth. By default that is
-an error. Asked to leave out what hangs on it, this is kept:
+an error. If what hangs on it is to be left out, this remains:
 
 - A transaction that spends such coins alone: all it pays comes from them, whatever each was worth.
   They stand in the ledger as one earlier coin, `unknown@TXID:0`, worth what the transaction pays.
@@ -74,7 +74,7 @@ def _look_up_values(store: Store, window: LedgerWindow) -> None:
         "CREATE OR REPLACE TEMP TABLE seen AS SELECT inputs.* EXCLUDE (value, owner), "
         "coalesce(inputs.value, made.value) AS value, coalesce(inputs.owner, made.owner) AS owner "
         "FROM inputs SEMI JOIN in_window USING (height, txid) LEFT JOIN "
-        # Of a duplicate coinbase (BIP30) both rows tell the same.
+        # Of a duplicate coinbase (BIP30) both rows say the same.
         "(SELECT txid, vout, max(value) AS value, max(owner) AS owner FROM outputs GROUP BY ALL) "
         "AS made ON made.txid = spent_txid AND made.vout = spent_vout"
     )

@@ -43,7 +43,7 @@ def verify(
     What is missing breaks no rule: the checks that failed are in `completeness` of the result.
 
     `complete` says whether the store begins with its chain; of coins that is seen by its blocks.
-    `pool_values` tells what pools held before the store begins. Amounts are said in `unit`, as
+    `pool_values` is what pools held before the store begins. Amounts are said in `unit`, as
     `read` takes it, or else in what the store shows its money to be.
     """
     said = Verified()
@@ -120,7 +120,7 @@ def begins_with_chain(store: Store) -> bool:
 
 
 def unknown_coins(store: Store) -> int:
-    """Count coins spent whose value neither the spending tells nor another row."""
+    """Count coins spent whose value neither the spending nor another row gives."""
     if store.hides_values:
         return 0
     ((count,),) = store.ask(
@@ -140,7 +140,7 @@ def check_coins(
     """Check the balance of every transaction, the sum of all values, and every pool.
 
     `complete` says that the store begins with its chain: then every coin spent was made in it, and
-    no pool ever holds less than nothing. `pool_values` tells what pools held before.
+    no pool ever holds less than nothing. `pool_values` is what pools held before.
     """
     if store.hides_values:
         return ["values are hidden: nothing can be added up"]
@@ -169,7 +169,7 @@ def _look_up_spent(store: Store) -> None:
 
 
 def _check_stated_values(store: Store) -> None:
-    """The value an input tells of its coin is the one the coin was made with."""
+    """The value an input gives for its coin is the one the coin was made with."""
     unlike = store.ask(
         "SELECT txid, spent_txid || ':' || spent_vout, stated, made FROM spent "
         f"WHERE stated <> made ORDER BY ALL LIMIT {SHOWN + 1}"
@@ -275,7 +275,7 @@ def check_pools(
 ) -> list[str]:
     """Add up what flowed into and out of every pool, which never holds less than nothing.
 
-    That is looked at after each block: not every source tells the order within one.
+    That is looked at after each block: not every source gives the order within one.
     """
     before = dict(pool_values or {})
     check_pool_values(before, POOLS)
@@ -346,7 +346,7 @@ def _balances(ledger: AccountLedger) -> list[int]:
 
 
 def _overdrawn(store: Store, token: str, name: str, *, complete: bool, unit: Unit) -> list[str]:
-    """Replay transfers in order, and tell who at some time had paid more than it had received."""
+    """Replay transfers in order, and say who at some time had paid more than it had received."""
     store.ask(
         "CREATE OR REPLACE TEMP TABLE moves AS SELECT account, change, height, position, step, out "
         "FROM (SELECT recipient AS account, amount AS change, height, position, step, false AS out "

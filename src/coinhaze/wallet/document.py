@@ -9,11 +9,13 @@ from typing import Any
 
 from coinhaze.formats.lists.bip329 import OUTPUT, Haze, label_lines
 from coinhaze.observer.chain import reading_of
-from coinhaze.wallet.report import IS_NOT, WalletReport, how_sure, would_change
+from coinhaze.observer.owners import CHANGE, COMMON_INPUTS, bits_column
+from coinhaze.wallet.report import WalletReport
 from coinhaze.wallet.suggestion import SpendChoice, Suggestion
 from coinhaze.wallet.wallet import Combination, HeldCoin, Wallet
 from coinhaze.wallet.what_if import Proposal
 from coinhaze.wallet.who_learns import Disclosure
+from coinhaze.wallet.words import IS_NOT, how_sure, observed_words, would_change
 
 
 def wallet_json(report: WalletReport) -> str:
@@ -41,6 +43,7 @@ def wallet_document(report: WalletReport) -> dict[str, object]:
         "total_value": wallet.total,
         "assumed_value": 0,  # coins are worth what the ledger says
         "exposure_limit": None if wallet.coin_set.exposed is None else wallet.limit,
+        "observers": [observer.record() for observer in wallet.observers],
         "coins": [_holding(wallet, holding) for holding in wallet.holdings],
         "parties": _parties(wallet),
         "groups": [{"group": kind} | _combination(wallet, c) for kind, c in wallet.groups],
@@ -76,6 +79,8 @@ def _holding(wallet: Wallet, holding: HeldCoin) -> dict[str, object]:
         "bits": row.bits,
         "bits_low": holding.interval[0],
         "bits_high": holding.interval[1],
+        **_informed(holding),
+        "observed": observed_words(holding) or None,
         "not_followed": 0.0 if holding.beyond is None else holding.beyond.open,
         "equal_origins": holding.equal_origins,
         "sources": len(row.outcomes) + len(row.others),
@@ -86,6 +91,18 @@ def _holding(wallet: Wallet, holding: HeldCoin) -> dict[str, object]:
         "exposed": wallet.is_exposed(holding) if wallet.coin_set.exposed is not None else None,
         "origins": origins,
     }
+
+
+def _informed(holding: HeldCoin) -> dict[str, float | None]:
+    """Give the bits of informed observers by the names that tables have; null where none is."""
+    bits: dict[str, float | None] = {}
+    for each in holding.informed:
+        name = each.observer.column
+        bits |= {name: each.bits, f"{name}_low": each.bits_low, f"{name}_high": each.bits_high}
+    if not bits:
+        names = [bits_column(name) for name in (COMMON_INPUTS, CHANGE)]
+        bits = dict.fromkeys(f"{name}{end}" for name in names for end in ("", "_low", "_high"))
+    return bits
 
 
 def _combination(wallet: Wallet, some: Combination) -> dict[str, Any]:

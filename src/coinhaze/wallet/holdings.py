@@ -19,6 +19,7 @@ from coinhaze.formats.bitcoin_raw.networks import (
 )
 from coinhaze.formats.bitcoin_raw.scripts import owners_of
 from coinhaze.formats.lists.coins import ListedCoin
+from coinhaze.formats.money import unit_of
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import UNKNOWN
@@ -27,7 +28,7 @@ from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.build import chain_over
 from coinhaze.observer.chain import ELSEWHERE
 from coinhaze.options import PolicyLike
-from coinhaze.wallet.keys import GAP, check_network, nothing, scripts_in_use
+from coinhaze.wallet.keys import GAP, check_network, nothing, passed_over, scripts_in_use
 
 NO_LABELS: Mapping[str, str] = {}
 
@@ -36,8 +37,12 @@ class UnknownCoin(UnknownName):
     """A coin that is not in the ledger."""
 
 
-class _EmptyKey(InputError):
-    """A key without an unspent coin."""
+class _Empty(InputError):
+    """A key without an unspent coin; a payment received, or a label, whose coin is spent."""
+
+
+class _SpentCoin(InputError):
+    """A coin that is spent."""
 
 
 @dataclass(frozen=True)
@@ -57,23 +62,34 @@ def find_coins(
     """Find the unspent coins a list names, each once, in its order.
 
     An address stands for all its unspent coins, a key for those of its addresses, of which
-    `gap_limit` in a row that are not in the ledger end a branch. An entry that is unknown, spent,
-    or of another network raises an error that gives its position in the list.
+    `gap_limit` in a row that are not in the ledger end a branch. A payment received whose coin is
+    spent is left out, and so are spent coins and empty addresses of a wallet's labels. Any other
+    entry that is unknown, spent, or of another network raises an error that gives its position in
+    the list.
     """
+    return find_listed(graph, listed, gap_limit=gap_limit)[0]
+
+
+def find_listed(
+    graph: TransactionGraph, listed: Iterable[ListedCoin], *, gap_limit: int = GAP
+) -> tuple[list[WalletCoin], list[str]]:
+    """Find coins as `find_coins` does; also note how many of a wallet's labels are left out."""
     found: dict[str, WalletCoin] = {}
+    labelled: list[ListedCoin] = []
     empty: InputError | None = None
     for entry in listed:
         try:
             coins = _coins_of(graph, entry, gap_limit)
-        except _EmptyKey as error:  # of several, one may be: a branch that is not used yet
+        except _Empty as error:  # of several, one may be: a branch that is not used yet, say
             empty = empty or InputError(f"{entry.where}: {error}")
+            labelled += [entry] if entry.labelled else []
             continue
         except InputError as error:
             raise type(error)(f"{entry.where}: {error}") from None
         found |= {coin.name: coin for coin in coins if coin.name not in found}
     if not found:
         raise empty or InputError("the list names no coin")
-    return list(found.values())
+    return list(found.values()), passed_over(labelled)
 
 
 def find_coin(graph: TransactionGraph, name: str, *, label: str | None = None) -> WalletCoin:
@@ -81,8 +97,10 @@ def find_coin(graph: TransactionGraph, name: str, *, label: str | None = None) -
     ledger = coin_ledger(graph)
     output = graph.names.parties.find(name)
     if not 0 <= output < len(ledger.output_tx):
-        hint = "a coin made before the window and not spent in it is not there"
-        raise UnknownCoin(f"no coin {name!r} in the ledger ({hint})")
+        raise UnknownCoin(
+            f"no coin {name!r} in the ledger (a coin made before the window and not spent in it is "
+            "not there: add the blocks or files that made it)"
+        )
     return _coin(graph, ledger, output, label)
 
 
@@ -98,24 +116,32 @@ def coin_ledger(graph: TransactionGraph) -> CoinLedger:
 def _coins_of(graph: TransactionGraph, entry: ListedCoin, gap_limit: int) -> list[WalletCoin]:
     ledger = coin_ledger(graph)
     if entry.coin is not None:
-        coin = find_coin(graph, entry.coin, label=entry.label)
+        try:
+            coin = find_coin(graph, entry.coin, label=entry.label)
+        except _SpentCoin as error:
+            passed = entry.received or entry.labelled
+            raise (_Empty(str(error)) if passed else error) from None
         if entry.value is not None and coin.value not in (None, entry.value):
+            unit = unit_of(ledger)
+            there, here = (unit.words(value) for value in (coin.value or 0, entry.value))
             raise InputError(
-                f"coin {coin.name} is worth {coin.value} in the ledger, {entry.value} in the list"
+                f"coin {coin.name} is worth {there} in the ledger, {here} in the list (correct it "
+                "there, or leave the value out)"
             )
         return [coin]
     if entry.keys:
         addresses = _addresses_of(graph, ledger, entry, gap_limit)
         found = [c for a in addresses for c in _unspent_of(graph, ledger, a, entry.label)]
         if not found:
-            raise _EmptyKey(nothing(entry, len(addresses), gap_limit))
+            raise _Empty(nothing(entry, len(addresses), gap_limit))
         return found
     assert entry.address is not None
     if not len(graph.names.others.parties(entry.address)):
         raise unknown_address(ledger, entry.address)
     found = _unspent_of(graph, ledger, entry.address, entry.label)
     if not found:
-        raise InputError(f"address {entry.address} has no unspent coin in the ledger")
+        empty = f"address {entry.address} has no unspent coin in the ledger"
+        raise _Empty(empty) if entry.labelled else InputError(empty)
     return found
 
 
@@ -160,7 +186,7 @@ def _coin(
     spends: Ints = np.flatnonzero(ledger.input_output == output)
     if len(spends):
         spender = ledger.txids[int(ledger.input_tx[spends[0]])].as_py()
-        raise InputError(f"coin {name} is spent already, by {spender}")
+        raise _SpentCoin(f"coin {name} is spent already, by {spender}")
     if not ledger.output_spendable[output]:
         raise InputError(f"coin {name} can never be spent")
     node = int(graph.names.newest[output])
@@ -238,7 +264,7 @@ def _mined_words(ledger: CoinLedger, tx: int, source: str, labels: Mapping[str, 
     paid = [address_of(ledger, int(k)) for k in np.flatnonzero(ledger.output_tx == tx)]
     known = [labels[owner] for owner in paid if owner is not None and owner in labels]
     by = f" by {known[0]}" if known else ""
-    height = ledger.heights[tx].as_py()
+    height = ledger.heights[tx].as_py() if ledger.has_heights else None
     block = "" if height is None else f" in block {height}"
     return f"newly mined{by}{block}: {source}"
 

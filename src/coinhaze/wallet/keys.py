@@ -101,6 +101,7 @@ def listed_coins(
     found: dict[str, ListedCoin] = {}
     notes: list[str] = []
     empty: list[str] = []
+    labelled: list[ListedCoin] = []
     branches: set[str] = set()
     for entry in listed:
         if entry.coin is not None:
@@ -121,13 +122,33 @@ def listed_coins(
                 found.setdefault(coin.name, made)
         if not any(coins):
             empty.append(f"{entry.where}: {nothing(entry, len(scripts), gap_limit)}")
-            if not entry.keys:
+            if entry.labelled:
+                labelled.append(entry)
+            elif not entry.keys:
                 raise InputError(empty[-1])
     if not found and empty:  # one key of several may be empty: a branch that is not used yet
         raise InputError(empty[0])
     if BRANCHES[0] in branches and BRANCHES[1] not in branches:
         notes.append("change is not looked for: add the descriptor of the branch /1/*, or /<0;1>/*")
-    return list(found.values()), notes
+    return list(found.values()), notes + passed_over(labelled)
+
+
+def passed_over(labelled: Sequence[ListedCoin]) -> list[str]:
+    """Say how many spent coins and empty addresses of a wallet's labels are left out, if any.
+
+    >>> passed_over([ListedCoin("a", coin="t:0"), ListedCoin("b", coin="t:1")])
+    ["of a wallet's labels, 2 coins are spent, and passed over"]
+    """
+    coins = sum(entry.coin is not None for entry in labelled)
+    addresses = len(labelled) - coins
+    notes = []
+    if coins:
+        words = "1 coin is" if coins == 1 else f"{coins:,} coins are"
+        notes.append(f"{words} spent, and passed over")
+    if addresses:
+        words = "1 address has" if addresses == 1 else f"{addresses:,} addresses have"
+        notes.append(f"{words} no unspent coin, and passed over")
+    return [f"of a wallet's labels, {note}" for note in notes]
 
 
 def nothing(entry: ListedCoin, used: int, gap_limit: int) -> str:

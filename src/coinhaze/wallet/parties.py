@@ -1,7 +1,7 @@
 """Which party knows which coins of a wallet, as far as the ledger tells, and by a table.
 
 The payer of a coin knows it: the owner of the inputs of the transaction that made it. So does
-whoever was paid in an earlier spend of yours, of the coins that it linked. Nobody knows the output
+the payee of an earlier spend of yours, of the coins that it linked. Nobody knows the output
 of a CoinJoin or of a coinbase, nor change that was not evident. Coins on one address, coins whose
 addresses were spent together, and evident change are linked: who knows one knows all.
 """
@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coinhaze.amounts import Bools, Ints
+from coinhaze.amounts import Ints
 from coinhaze.formats.lists.parties import OWNER
 from coinhaze.graph import TransactionGraph
-from coinhaze.graph.clusters.change import change_outputs
-from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds
 from coinhaze.graph.clusters.merge import cluster_labels
 from coinhaze.ledger import CoinLedger
+from coinhaze.observer.owners import CHANGE, COMMON_INPUTS, Inferences, inferences
 from coinhaze.wallet.holdings import NO_LABELS, WalletCoin, coin_ledger
 from coinhaze.wallet.who_learns import CoinKnowledge
 
@@ -28,7 +27,7 @@ NO_TABLE: Mapping[str, Sequence[str]] = {}
 
 @dataclass(frozen=True, eq=False)
 class Parties:
-    """Who knows the coins of a wallet, and how to name whoever is paid."""
+    """Who knows the coins of a wallet, and how to name the payee."""
 
     knowledge: CoinKnowledge
     name: Callable[[str], str] = field(repr=False)  # of an address: the party that holds it
@@ -43,11 +42,13 @@ def parties_of(
     *,
     labels: Mapping[str, str] = NO_LABELS,
     table: Mapping[str, Sequence[str]] = NO_TABLE,
+    inferred: Inferences | None = None,
 ) -> Parties:
     """Find who knows the coins of a wallet.
 
     `table` adds to what the ledger tells: for each party the coins, addresses or transactions it
-    knows to be yours; the party `me` is yourself. A label of an address names its owner.
+    knows to be yours; the party `me` is yourself. A label of an address names its owner. `inferred`
+    are the `inferences` of the ledger, where they are known already.
 
     >>> import coinhaze
     >>> from coinhaze.wallet.holdings import find_coin
@@ -58,7 +59,8 @@ def parties_of(
     >>> parties_of(graph, mine, table={"shop": ["m2"]}).knowledge.known
     {'bob': ('a:0', 'a:1'), 'shop': ('a:1',)}
     """
-    return _Finder(graph, coins, labels, table).parties()
+    inferred = inferences(graph.ledger) if inferred is None else inferred
+    return _Finder(graph, coins, labels, table, inferred).parties()
 
 
 class _Finder:
@@ -70,6 +72,7 @@ class _Finder:
         coins: Sequence[WalletCoin],
         labels: Mapping[str, str],
         table: Mapping[str, Sequence[str]],
+        inferred: Inferences,
     ) -> None:
         self.graph = graph
         self.ledger: CoinLedger = coin_ledger(graph)
@@ -78,13 +81,14 @@ class _Finder:
         self.table = table
         self.rows = {coin.name: graph.names.parties.find(coin.name) for coin in self.coins}
         self.missing: list[str] = []
-        self.payment = _payments(self.ledger)
-        retained = self.payment[self.ledger.input_tx]
-        owner = self.ledger.output_owner[self.ledger.input_output]
-        self.label = cluster_labels(self.ledger, owner[retained], self.ledger.input_tx[retained])
+        # Where amounts are hidden, CoinJoins cannot be recognised: nothing is taken for sure.
+        nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        owner, joint = inferred.get(COMMON_INPUTS, nothing)
+        self.change = inferred.get(CHANGE, nothing)
+        self.label = cluster_labels(self.ledger, owner, joint)
         # A payment's inputs have one owner: the first input says who.
         self.payer = np.full(len(self.ledger.txids), -1)
-        self.payer[self.ledger.input_tx[retained]] = self.label[owner[retained]]
+        self.payer[joint] = self.label[owner]
         own = [int(self.ledger.output_owner[row]) for row in self.rows.values()]
         own += [owner for ref in table.get(OWNER, ()) for owner in self._owners(ref, own=True)]
         self.own = np.unique(np.array(own, dtype=np.int64))
@@ -100,11 +104,8 @@ class _Finder:
 
     def _with_change(self) -> Ints:
         """Join your owners with those of evident change of your payments."""
-        if self.ledger.output_value is None:
-            return self.label
-        change = change_outputs(self.ledger)
-        owner = self._first_owner()[self.ledger.output_tx[change]]
-        back = self.ledger.output_owner[change]
+        back, made = self.change
+        owner = self._first_owner()[made]
         ours = (owner >= 0) & self.mine[owner] & np.isin(back, self.own)
         label = self.label.copy()
         for first, second in zip(owner[ours].tolist(), back[ours].tolist(), strict=True):
@@ -200,15 +201,7 @@ class _Finder:
         )
 
 
-def _payments(ledger: CoinLedger) -> Bools:
-    """Return which transactions have one owner: payments, no CoinJoins and no coinbases."""
-    if ledger.output_value is None:  # what is a CoinJoin cannot be told: nothing is taken for sure
-        return np.zeros(len(ledger.txids), dtype=np.bool_)
-    found: Bools = ledger.inside & ~ledger.coinbase & (coinjoin_kinds(ledger) == CoinJoin.none)
-    return found
-
-
 def payee_names(parties: Parties, addresses: Iterable[str | None]) -> tuple[str, ...]:
     """Name those who are paid, each once; an output without an address has no name."""
-    names = ("whoever is paid" if a is None else parties.name(a) for a in addresses)
+    names = ("the payee" if a is None else parties.name(a) for a in addresses)
     return tuple(dict.fromkeys(names))

@@ -28,23 +28,23 @@ from coinhaze.wallet.wallet import ALL, EXPOSED, NOT_EXPOSED, Combination, HeldC
 from coinhaze.wallet.who_learns import Disclosure
 
 MAX_SETS = 20_000  # sets compared: beyond these, the best is reported as the best of them
-PAYEE = "whoever is paid"
+PAYEE = "the payee"
 # What is compared, in order, and how a choice that is worse in it is described.
 COMPARED = (
     "the parties not paid that learn something",
     "the value they learn",
-    "the value that whoever is paid learns",
+    "the value that the payee learns",
     "the number of coins",
     "change",
 )
 WORSE = (
     "lets more parties that are not paid learn something",
     "lets those who are not paid learn more",
-    "lets whoever is paid learn more",
+    "lets the payee learn more",
     "takes more coins, so costs a higher fee",
     "leaves more change",
 )
-SPEND, FEWEST, LEAST_CHANGE, INSTEAD = "spend", "fewest coins", "least change", "instead"
+SPEND, FEWEST, MIN_CHANGE, INSTEAD = "spend", "fewest coins", "least change", "instead"
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,11 +194,11 @@ def _best(
     tied = tuple(choice for choice in choices[1:] if choice.cost == chosen.cost)
     others = {
         FEWEST: min(choices, key=lambda choice: (choice.cost[3], choice.cost)),
-        LEAST_CHANGE: min(choices, key=lambda choice: (choice.change, choice.cost)),
+        MIN_CHANGE: min(choices, key=lambda choice: (choice.change, choice.cost)),
     }
     rows = [(role, choice) for role, choice in others.items() if choice is not chosen]
     if len(rows) == 2 and rows[0][1] is rows[1][1]:
-        rows = [(f"{FEWEST}, {LEAST_CHANGE}", rows[0][1])]
+        rows = [(f"{FEWEST}, {MIN_CHANGE}", rows[0][1])]
     seen = [chosen, *(choice for _, choice in rows)]
     rows += [(INSTEAD, choice) for choice in choices if choice not in seen][:show]
     return Suggestion(
@@ -210,7 +210,7 @@ def _best(
         group=kind,
         compared=len(choices),
         whole=whole,
-        why=tuple(_reasons(kind, choices, tied, whole, unit)),
+        why=tuple(_reasons(wallet, kind, choices, tied, whole, unit)),
     )
 
 
@@ -240,7 +240,12 @@ def needed_sets(group: Sequence[HeldCoin], amount: int) -> Iterator[tuple[HeldCo
 
 
 def _reasons(
-    kind: str, choices: Sequence[SpendChoice], tied: Sequence[SpendChoice], whole: bool, unit: Unit
+    wallet: Wallet,
+    kind: str,
+    choices: Sequence[SpendChoice],
+    tied: Sequence[SpendChoice],
+    whole: bool,
+    unit: Unit,
 ) -> Iterator[str]:
     """Say what was decided by, against the next best choice that differs."""
     if kind == NOT_EXPOSED:
@@ -249,15 +254,16 @@ def _reasons(
         yield "Coins that are not exposed do not suffice; these are exposed already, all of them."
     chosen = choices[0]
     among = (
-        f"{len(choices):,} choices without a needless coin"
+        f"{len(choices):,} choices in which every coin is needed"
         if whole
         else (f"the {len(choices):,} choices compared (there are more)")
     )
     if len(choices) == 1:
-        yield "No other choice without a needless coin suffices."
+        of = {NOT_EXPOSED: " of coins that are not exposed", EXPOSED: " of exposed coins"}
+        yield f"No other choice{of.get(kind, '')} suffices in which every coin is needed."
         return
     if tied:
-        names = " and ".join(tied[0].coins)
+        names = _numbered(wallet, tied[0].coins)
         more = f" and {len(tied) - 1:,} more" if len(tied) > 1 else ""
         yield (
             f"It is a tie with {names}{more}: they differ in nothing that is compared, and the "
@@ -277,9 +283,15 @@ def _reasons(
     )
     equal = f"is equal in {', '.join(COMPARED[:decided])}, but " if decided else ""
     yield (
-        f"It is first of {among}. The next, {' and '.join(rest[0].coins)}, {equal}"
+        f"It is the best of {among}. The next, {_numbered(wallet, rest[0].coins)}, {equal}"
         f"{WORSE[decided]}: {figures}."
     )
+
+
+def _numbered(wallet: Wallet, names: Sequence[str]) -> str:
+    """Name coins by their number in the wallet, as its report does."""
+    numbers = {holding.coin.name: number for number, holding in enumerate(wallet.holdings, 1)}
+    return " and ".join(f"coin {numbers[name]} ({name})" for name in names)
 
 
 def _none(wallet: Wallet, amount: int, payee: str | None, unit: Unit) -> Suggestion:

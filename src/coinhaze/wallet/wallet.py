@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from coinhaze.errors import UsageError
+from coinhaze.measures.by_owner import Groupings, OwnerOrigins, groupings, owners_of_row
 from coinhaze.measures.mixture import Beyond, Mixture, bits_beyond, blend
 from coinhaze.observer import AbsorbingChain
-from coinhaze.observer.chain import ELSEWHERE
+from coinhaze.observer.chain import ELSEWHERE, SourceNames
+from coinhaze.observer.owners import Observer, inferences, ladder
 from coinhaze.solve.local.mixing import mix, mix_weights
 from coinhaze.solve.structure.structure import Structure
 from coinhaze.wallet.holdings import NO_LABELS, NamedOrigin, WalletCoin, coin_ledger, origin_words
@@ -85,14 +87,14 @@ class CoinSet:
         coins: Sequence[WalletCoin],
         *,
         exposed: AbsorbingChain | None = None,
-        most_origins: int | None = None,
+        max_origins: int | None = None,
     ) -> None:
-        """Compute the coins' rows; `most_origins` says that the ledger is a part of a chain."""
+        """Compute the coins' rows; `max_origins` says that the ledger is a part of a chain."""
         if exposed is not None and (exposed.graph is not chain.graph or not exposed.listed):
             raise UsageError("`exposed` is a chain of the same graph, made with `listed`")
         self.chain = chain
         self.exposed = exposed
-        self.most_origins = most_origins
+        self.max_origins = max_origins
         self.coins = {coin.name: coin for coin in coins if coin.node is not None}
         self._rows = _rows(chain, self.coins)
         self._listed = {} if exposed is None else _rows(exposed, self.coins)
@@ -120,7 +122,7 @@ class CoinSet:
         )
 
     def _open(self, row: Mixture) -> float:
-        return 0.0 if self.most_origins is None else bits_beyond(row, self.most_origins).open
+        return 0.0 if self.max_origins is None else bits_beyond(row, self.max_origins).open
 
     def exposed_through(self, name: str) -> list[tuple[str, float]]:
         """Return the listed nodes a coin's money passed, with its share there, largest first."""
@@ -161,6 +163,8 @@ class HeldCoin:
     exposure: float | None  # None where nothing is listed
     origins: tuple[NamedOrigin, ...]  # the largest, largest first
     beyond: Beyond | None = None  # over a whole chain, where the ledger is only a part of it
+    informed: tuple[OwnerOrigins, ...] = ()  # to each observer of the ladder
+    last_origin: NamedOrigin | None = None  # the one that is not among the largest, if it is one
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -195,6 +199,7 @@ class Wallet:
     groups: tuple[tuple[str, Combination], ...]  # a group's name, and its coins in one payment
     pairs: tuple[Combination, ...] | None  # None: too many to examine
     parties: Parties  # who knows which coins
+    observers: tuple[Observer, ...] = ()  # none where nothing is inferred about owners
 
     @property
     def chain(self) -> AbsorbingChain:
@@ -241,15 +246,17 @@ def weigh_wallet(
     limit: float = 0.0,
     labels: Mapping[str, str] = NO_LABELS,
     top: int = 3,
-    most_origins: int | None = None,
+    max_origins: int | None = None,
     known: Mapping[str, Sequence[str]] = NO_TABLE,
+    observers: Sequence[Observer] | None = None,
 ) -> Wallet:
     """Evaluate every coin of a wallet, its groups and pairs; name `top` origins of each.
 
     `exposed` is a chain of the same graph and policy with a list; `limit` is the exposure up to
-    which a coin counts as not exposed. `most_origins` says that the ledger is a part of a chain
+    which a coin counts as not exposed. `max_origins` says that the ledger is a part of a chain
     with at most that many origins: intervals are then over all of it. `known` adds parties to those
-    of the ledger, with the coins and addresses they know to be yours (parties.py).
+    of the ledger, with the coins and addresses they know to be yours (parties.py). `observers` are
+    a ladder that is there already, in the place of the ledger's own.
 
     >>> import coinhaze
     >>> from coinhaze.wallet.holdings import find_coin
@@ -261,17 +268,25 @@ def weigh_wallet(
     >>> mine.total, mine.holdings[0].origins[0].words
     (10, 'newly mined: tx:a')
     """
-    coin_ledger(chain.graph)
+    ledger = coin_ledger(chain.graph)
     if not 0 <= limit < 1:
         raise UsageError(f"a limit of exposure is from 0 to below 1, not {limit}")
-    coin_set = CoinSet(chain, coins, exposed=exposed, most_origins=most_origins)
+    coin_set = CoinSet(chain, coins, exposed=exposed, max_origins=max_origins)
+    inferred = inferences(ledger)
+    if type(chain.outcomes) is not SourceNames:
+        observers = ()
+    elif observers is None:
+        observers = ladder(ledger, labels=labels, inferred=inferred)
+    grouped = groupings(chain, observers)
     holdings = tuple(
-        _holding(coin_set, coin, labels, top, most_origins) for coin in coin_set.coins.values()
+        _holding(coin_set, coin, labels, top, max_origins, grouped)
+        for coin in coin_set.coins.values()
     )
     pairs = tuple(coin_set.pairs()) if len(holdings) <= MAX_PAIRED else None
     found = [holding.coin for holding in holdings]
-    parties = parties_of(chain.graph, found, labels=labels, table=known)
-    return Wallet(coin_set, holdings, limit, _groups(coin_set, holdings, limit), pairs, parties)
+    parties = parties_of(chain.graph, found, labels=labels, table=known, inferred=inferred)
+    groups = _groups(coin_set, holdings, limit)
+    return Wallet(coin_set, holdings, limit, groups, pairs, parties, tuple(observers))
 
 
 def _holding(
@@ -279,17 +294,46 @@ def _holding(
     coin: WalletCoin,
     labels: Mapping[str, str],
     top: int,
-    most_origins: int | None,
+    max_origins: int | None,
+    grouped: Groupings,
 ) -> HeldCoin:
     alone = coin_set.together([coin.name])
     graph = coin_set.chain.graph
     origins = tuple(
         NamedOrigin(row["source"], origin_words(graph, row["source"], labels), row["probability"])
-        for row in alone.after.sources(top).to_pylist()
+        for row in alone.after.sources(top + 1).to_pylist()
     )
     assert not math.isnan(alone.after.bits)  # the walks of a coin view always end
-    beyond = None if most_origins is None else bits_beyond(alone.after, most_origins)
-    return HeldCoin(coin, alone.after, alone.exposure, origins, beyond)
+    beyond = None if max_origins is None else bits_beyond(alone.after, max_origins)
+    informed = _informed(alone.after, grouped, beyond, max_origins)
+    count = len(alone.after.outcomes) + len(alone.after.others)
+    last = origins[top] if count == top + 1 else None
+    return HeldCoin(coin, alone.after, alone.exposure, origins[:top], beyond, informed, last)
+
+
+def _informed(
+    row: Mixture, grouped: Groupings, beyond: Beyond | None, max_origins: int | None
+) -> tuple[OwnerOrigins, ...]:
+    """Group a coin's origins as each observer does; what was not followed may be anybody's."""
+    found = owners_of_row(
+        row.chain,
+        row.outcomes,
+        row.probability,
+        grouped,
+        missing=0.0,
+        slack=row.bits_high - row.bits_low,
+        maximum=row.bits_high,
+    )
+    if max_origins is None or beyond is None or beyond.open == 0:
+        return found
+    high, bounded = beyond.bits_high, []
+    for each, (_, groups) in zip(found, grouped, strict=True):
+        over = bits_beyond(row, max_origins, groups.of_outcome)
+        high = min(high, over.bits_high)
+        low = min(over.bits_low, high)
+        bits = min(max(each.bits, low), high)
+        bounded.append(replace(each, bits=bits, bits_low=low, bits_high=high))
+    return tuple(bounded)
 
 
 def _groups(

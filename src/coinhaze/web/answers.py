@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
@@ -13,8 +13,18 @@ from coinhaze import __version__
 from coinhaze.errors import CoinhazeError, UnknownName
 from coinhaze.explore.cache import Cache, progress
 from coinhaze.explore.explorer import Explorer
-from coinhaze.explore.models import Comparison, Curve, LedgerCard, LedgerPage, Ledgers, Lists
-from coinhaze.explore.query import CompareQuery, JobQuery, Model, Settings, page_of
+from coinhaze.explore.models import (
+    Comparison,
+    Curve,
+    LedgerCard,
+    LedgerPage,
+    Ledgers,
+    Lists,
+    WalkAnswer,
+)
+from coinhaze.explore.query import OF_JOB, CompareQuery, JobQuery, Model, Settings, page_of
+from coinhaze.formats.lists.coins import ListedCoin
+from coinhaze.wallet.walk_back import ACCURACY
 from coinhaze.web.jobs import JobQueue
 from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.schema import Job, Refused, not_ready, refusal_of
@@ -22,7 +32,13 @@ from coinhaze.web.schema import Job, Refused, not_ready, refusal_of
 M = TypeVar("M", bound=Model)
 P = ParamSpec("P")
 ROOM = 32 << 20  # bytes of answers and pages, as sent
-FLEETING = (Explorer.what_if.__name__, Explorer.wallet.__name__)  # what nobody may remember
+FLEETING = {  # what nobody may remember
+    method.__name__
+    for method in (
+        Explorer.what_if, Explorer.wallet, Explorer.screen, Explorer.statement,
+        Explorer.statement_file,
+    )
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +65,7 @@ class Answer(Generic[M]):
 
 
 class Answers:
-    """What can be asked of every ledger served.
+    """Queries about every ledger served.
 
     Methods return an `Answer`, or raise `Refused` (what is wrong) or `StillWorking` (a job).
     """
@@ -96,10 +112,13 @@ class Answers:
         def work() -> Answer[M]:
             # In a thread, and cached also where nobody waits for it any more.
             explorer, digest = self._open(ledger), self.card(ledger).digest
-            model: M = getattr(explorer, name)(*args, **more)
-            if fleeting or digest is None:
-                return Answer.of(model)
             key = (ledger, digest, name, args, tuple(sorted(more.items())))
+            if fleeting or digest is None:
+                return Answer.of(getattr(explorer, name)(*args, **more))
+            known = self.cache.get(key)  # worked out since it was looked for
+            if isinstance(known, Answer):
+                return known
+            model: M = getattr(explorer, name)(*args, **more)
             answer = Answer.of(model, _digest([self._stamp, repr(key)]))
             self.cache.put(key, replace(answer, made=None))
             return answer
@@ -127,6 +146,30 @@ class Answers:
                     raise
                 curves.append(Curve(card=self.card(ledger), summary=None))
         return Answer.of(Comparison(curves=tuple(curves)))
+
+    async def walk(
+        self,
+        ledger: str,
+        listed: Sequence[ListedCoin],
+        *,
+        page: str,
+        accuracy: float = ACCURACY,
+        unspent: bool = False,
+    ) -> Answer[WalkAnswer]:
+        """Walk coins of a node or server back: nothing of the request is stored."""
+        card = self.card(ledger)
+        key = ("walk", ledger, *((coin.coin, coin.address, coin.keys) for coin in listed), accuracy)
+
+        def work() -> Answer[WalkAnswer]:
+            return Answer.of(self.registry.walk(ledger, listed, accuracy=accuracy, unspent=unspent))
+
+        try:
+            answer: Answer[WalkAnswer] = await self.jobs.answer(
+                key, work, ledger=ledger, words=f"walking back over {card.name}", page=page
+            )
+        except CoinhazeError as error:
+            raise refusal_of(error) from None
+        return answer
 
     async def batches(
         self,
@@ -168,7 +211,8 @@ class Answers:
 
     async def _work(self, key: Hashable, work: Callable[[], Any], ledger: str, page: str) -> Any:
         try:
-            return await self.jobs.answer(key, work, ledger=ledger, words=page, page=page)
+            words = page.removesuffix(OF_JOB)
+            return await self.jobs.answer(key, work, ledger=ledger, words=words, page=page)
         except CoinhazeError as error:
             raise refusal_of(error) from None
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
+from coinhaze.errors import InputError
 from coinhaze.explore import models
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.query import (
@@ -16,18 +17,21 @@ from coinhaze.explore.query import (
     Id,
     JobQuery,
     PageQuery,
+    ScreenQuery,
     SearchQuery,
     Settings,
     SharedQuery,
     TableQuery,
+    WalkQuery,
     WalletQuery,
     WhatIfQuery,
     name_in_path,
 )
+from coinhaze.explore.walked import coin_of
 from coinhaze.web import replies, schema
 from coinhaze.web.answers import Answer, Answers
 from coinhaze.web.replies import Served
-from coinhaze.web.schema import CODES, Refused
+from coinhaze.web.schema import CODES, Refused, refusal_of
 
 ROOT = "/api/v1"
 Route = TypeVar("Route", bound=Callable[..., Any])
@@ -58,14 +62,14 @@ def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-# What is asked of a ledger may be unknown, not ready, not to be asked so, or too dear.
+# What is requested of a ledger may be unknown, not ready, not possible, or too expensive.
 OF_LEDGER = _errors(404, 409, 422, 503)
 LATER: dict[int | str, dict[str, Any]] = {
     202: {"model": schema.Job, "description": "it takes longer: a job goes on with it"},
     304: {"description": "as it was: If-None-Match names the tag it still has"},
 }
 RESULT: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/json": {}}, "description": "the answer that was asked for"},
+    200: {"content": {"application/json": {}}, "description": "the requested answer"},
     204: {"description": "it is done and has no answer but the ledger's own pages"},
 }
 CSV: dict[int | str, dict[str, Any]] = {
@@ -182,6 +186,20 @@ async def shared(
     )
 
 
+@_get(f"{COIN}/destinations", models.DestinationsAnswer)
+async def destinations(
+    answers: Served,
+    request: Request,
+    ledger: Ledger,
+    name: Thing,
+    query: Annotated[CoinQuery, Query()],
+) -> Response:
+    """Where the money that a coin, account, address or transaction had went."""
+    return replies.data(
+        request, await answers.ask(ledger, Explorer.destinations, name_in_path(name), query)
+    )
+
+
 @_get(f"{COIN}/origins", models.OriginsPage)
 async def origins(
     answers: Served, request: Request, ledger: Ledger, name: Thing, query: Page
@@ -277,6 +295,23 @@ async def what_if(
 async def wallet(answers: Served, request: Request, ledger: Ledger, query: WalletQuery) -> Response:
     """A wallet's coins, what goes with what, and what to spend."""
     return replies.data(request, await answers.ask(ledger, Explorer.wallet, query))
+
+
+@_post(f"{OF}/screen", models.ScreenAnswer)
+async def screen(answers: Served, request: Request, ledger: Ledger, query: ScreenQuery) -> Response:
+    """How much of what nodes hold came from a list: the statement of `coinhaze screen --json`."""
+    return replies.data(request, await answers.ask(ledger, Explorer.screen, query))
+
+
+@_post(f"{OF}/walk", models.WalkAnswer)
+async def walk(answers: Served, ledger: Ledger, query: WalkQuery) -> Response:
+    """Walk coins back over the node or server that is served; asking again goes further."""
+    try:
+        coins = [coin_of(name) for name in query.coins]
+    except InputError as error:
+        raise refusal_of(error) from None
+    found = await answers.walk(ledger, coins, page=f"/l/{ledger}", accuracy=query.accuracy)
+    return replies.plain(found.model)
 
 
 @router.get("/jobs", response_model=schema.Jobs, responses=_errors())

@@ -19,7 +19,7 @@ from coinhaze.errors import CoinhazeError
 from coinhaze.web import api
 from coinhaze.web.answers import Answers
 from coinhaze.web.jobs import BUG
-from coinhaze.web.pages import routes
+from coinhaze.web.pages import forms, routes
 from coinhaze.web.pages.render import problem_page, working_page
 from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.schema import Refused, StillWorking, refusal_of
@@ -74,8 +74,8 @@ def make_inner(answers: Answers) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.answers = answers
-    app.include_router(api.router)
-    app.include_router(routes.router, include_in_schema=False)
+    # As they are: included routers would build every route anew at an app's first request.
+    app.router.routes += [*api.router.routes, *routes.router.routes, *forms.router.routes]
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     for kind, handle in _HANDLERS.items():
@@ -109,7 +109,17 @@ def _refused(request: Request, refused: Refused) -> Response:
     headers = refused.headers
     if request.url.path.startswith("/api"):
         return Response(refused.body, refused.status, headers, "application/json")
-    return Response(problem_page(refused), refused.status, headers, "text/html")
+    page = problem_page(refused, _ledger_of(request) if refused.problem.code in STATES else None)
+    return Response(page, refused.status, headers, "text/html")
+
+
+STATES = ("not-scored", "loading")  # of ledgers that a person can do something about
+
+
+def _ledger_of(request: Request) -> str | None:
+    """Give the ledger that a page is of."""
+    parts = request.url.path.split("/")
+    return parts[2] if len(parts) > 2 and parts[1] == "l" else None
 
 
 async def _refusal(request: Request, error: Any) -> Response:

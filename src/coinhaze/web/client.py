@@ -31,12 +31,15 @@ from coinhaze.explore.query import (
     JobQuery,
     PageKeywords,
     PageQuery,
+    ScreenKeywords,
+    ScreenQuery,
     SearchQuery,
     Settings,
     SettingsKeywords,
     SharedQuery,
     TableKeywords,
     TableQuery,
+    WalkQuery,
     WalletKeywords,
     WalletQuery,
     WhatIfQuery,
@@ -58,7 +61,7 @@ class Client:
     """A server's answers. What it refuses is raised as the library would; jobs are waited for.
 
     `address` is the server's, or the one `coinhaze serve` printed: its code opens once, and is
-    given for the token when something is first asked. `timeout` is for one answer on the wire, in
+    given for the token with the first request. `timeout` is for one answer on the wire, in
     seconds; `patience` for a job, None without end.
 
     >>> Client("http://127.0.0.1:8000/?code=abc")
@@ -144,7 +147,7 @@ class Client:
         return self._get(_of(ledger, "search"), models.SearchAnswer, SearchQuery(q=query))
 
     def coin(self, ledger: str, name: str, **settings: Unpack[CoinKeywords]) -> models.CoinAnswer:
-        """Give where a coin's money came from; see `CoinQuery` for what may be asked."""
+        """Give where a coin's money came from; see `CoinQuery` for the options."""
         return self._get(_of(ledger, "coins", name), models.CoinAnswer, CoinQuery(**settings))
 
     def comparators(
@@ -160,6 +163,13 @@ class Client:
         """Give what a coin has in common with another one."""
         path = _of(ledger, "coins", name, "shared")
         return self._get(path, models.SharedAnswer, SharedQuery(other=other, **settings))
+
+    def destinations(
+        self, ledger: str, name: str, **settings: Unpack[CoinKeywords]
+    ) -> models.DestinationsAnswer:
+        """Say where the money that a coin, account, address or transaction had went."""
+        path = _of(ledger, "coins", name, "destinations")
+        return self._get(path, models.DestinationsAnswer, CoinQuery(**settings))
 
     def origins(
         self, ledger: str, name: str, **settings: Unpack[PageKeywords]
@@ -212,9 +222,18 @@ class Client:
     def wallet(
         self, ledger: str, coins: str, **settings: Unpack[WalletKeywords]
     ) -> models.WalletAnswer:
-        """Weigh a wallet: coins as text, one a line."""
+        """Weigh a wallet: coins as text, one per line."""
         ask = WalletQuery(coins=coins, **settings)
         return self._post(_of(ledger, "wallet"), models.WalletAnswer, ask)
+
+    def screen(self, ledger: str, **settings: Unpack[ScreenKeywords]) -> models.ScreenAnswer:
+        """Screen nodes against a list that is loaded, or against names as text, one per line."""
+        return self._post(_of(ledger, "screen"), models.ScreenAnswer, ScreenQuery(**settings))
+
+    def walk(self, ledger: str, *coins: str, accuracy: float = 0.1) -> models.WalkAnswer:
+        """Walk coins back over the node or server that is served; asking again goes further."""
+        ask = WalkQuery(coins=coins, accuracy=accuracy)
+        return self._post(_of(ledger, "walk"), models.WalkAnswer, ask)
 
     def jobs(self) -> tuple[schema.Job, ...]:
         """Give all jobs, newest first."""

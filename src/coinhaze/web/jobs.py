@@ -1,7 +1,7 @@
 """Long work in threads: shared where it is requested twice, reported while it runs, and cancelled.
 
-An answer is waited for a few seconds; what takes longer goes on as a job, and whoever asked is
-told its id. Asking for the same answer again meets the same job, never a second one.
+An answer is waited for a few seconds; what takes longer goes on as a job, and the caller is
+given its id. Asking for the same answer again meets the same job, never a second one.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _Work:
     began: float | None = None
     ended: float | None = None
     cancelled: bool = False
-    shown: bool = False  # among the jobs: it was asked for as one, or took long
+    shown: bool = False  # among the jobs: it was requested as one, or took long
     future: Future[Any] = field(default_factory=Future)
 
     def note(self, share: float, /) -> None:
@@ -138,7 +138,7 @@ class _Work:
             id=self.id, ledger=self.ledger, words=self.words, state=state,
             share=1.0 if state == "done" else self.share, seconds=since, seconds_left=left,
             result=f"/api/v1/jobs/{self.id}/result" if state == "done" else None,
-            page=self.page, error=self._problem(state),
+            page=self.page.replace("{job}", self.id), error=self._problem(state),
         )  # fmt: skip
 
     def _problem(self, state: JobState) -> Problem | None:
@@ -162,7 +162,7 @@ class JobQueue:
 
     def __init__(self, *, patience: float = PATIENCE, queued: int = MAX_QUEUED) -> None:
         self.patience = patience
-        self.most = queued
+        self.maximum = queued
         self._pool = Pool()
         self._lock = threading.Lock()
         self._works: dict[str, _Work] = {}
@@ -255,9 +255,9 @@ class JobQueue:
         with self._lock:
             found = self._current.get(key)
             if found is None:
-                if len(self._current) >= self.most:
+                if len(self._current) >= self.maximum:
                     raise Refused(
-                        "too-many", f"{self.most} answers are being worked out already",
+                        "too-many", f"{self.maximum} answers are being worked out already",
                         fix="try again in a moment, or cancel a job",
                     )  # fmt: skip
                 found = _Work(key, ledger, words, page)

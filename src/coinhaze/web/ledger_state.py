@@ -1,9 +1,10 @@
-"""One ledger being served: how it stands, opened when asked, looked at again when it changes."""
+"""One ledger being served: how it stands, opened on request, looked at again when it changes."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -19,16 +20,15 @@ from coinhaze.formats.money import chosen_unit
 from coinhaze.formats.registry import format_of, is_store
 from coinhaze.ledger.parquet import folder_files, is_folder
 from coinhaze.observer.policies import score_policies
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.progress import Progress
 from coinhaze.units import unit_named
 from coinhaze.web.scoring import score_apart
 
-# A ledger of so few bytes is read and scored in a second or two, when it is first asked.
+# A ledger of so few bytes is read and scored in a second or two, on the first request.
 LIGHT = 4 << 20
 # Seconds for which what was seen of the files stands.
 FRESH = 1.0
-# Up to so much is scored exactly at once; larger ones to a mean width of so many bits.
-EXACT_BYTES, NEARLY = 32 << 20, 0.1
 
 
 class Entry:
@@ -47,7 +47,7 @@ class Entry:
         self.settings = dict(settings)
         self.unit = unit
         if unit is not None:
-            unit_named(unit)  # refused at once, not when a page is asked for
+            unit_named(unit)  # refused at once, not when a page is requested
         self._lock = threading.RLock()
         self._cached: CachedLedger | None = None
         self._files: object = None  # as they were when the ledger was opened
@@ -195,7 +195,11 @@ class Entry:
         return LedgerCache(self.paths, **self.settings)
 
     def _scoring(self) -> dict[str, Any]:
-        return {} if self._size() <= EXACT_BYTES else {"accuracy": NEARLY, "over": "mean"}
+        return (
+            {}
+            if self._size() <= thresholds.MAX_EXACT_BYTES
+            else {"accuracy": thresholds.PAGE_MEAN_WIDTH, "over": "mean"}
+        )
 
     def _is_light(self) -> bool:
         return self._size() <= LIGHT
@@ -217,7 +221,7 @@ class Entry:
         return tuple((s.st_size, s.st_mtime_ns, s.st_ino) for s in stats)
 
     def _refused(self, error: CoinhazeError) -> LedgerCard:
-        """Say what an error means to whoever wants to see the ledger."""
+        """Say what an error means to a visitor of the ledger's page."""
         text = str(error)
         if "another process has it open" in text:
             fix = "wait until the other program has ended, or close it"
@@ -229,6 +233,10 @@ class Entry:
             fix = "coinhaze ingest puts blocks and transactions into a store"
         elif "Permission denied" in text:
             fix = "give the user who runs coinhaze the right to read it"
+        elif "give --decimals" in text:
+            names = shlex.join(path.name for path in self.paths)
+            store = shlex.quote(f"{self.paths[0].stem}.duckdb")
+            fix = f"coinhaze ingest {names} --decimals N -o {store}, then serve {store}"
         elif "no known format" in text:
             fix = "serve a file that coinhaze can read, or make it again as a table: from,to,amount"
         else:
@@ -245,7 +253,7 @@ class Entry:
         digest: str | None = None,
         facts: Mapping[str, Any] | None = None,
     ) -> LedgerCard:
-        """Describe the ledger in a state: what it is and what can be asked, as far as known."""
+        """Describe the ledger in a state: what it is and what it answers, as far as known."""
         facts = facts or {}
         if digest is not None:
             stamp = json.dumps([digest, facts.get("method"), facts.get("mean_interval")])

@@ -12,10 +12,12 @@ from fastapi import Depends, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
+from coinhaze.explore.models import StatementFile
 from coinhaze.explore.query import Model
 from coinhaze.report.files import for_spreadsheets
 from coinhaze.web.answers import Answer, Answers
 
+HTML = "text/html; charset=utf-8"
 _CACHED = "private, no-cache"  # keep it, but ask each time whether it still holds
 
 
@@ -36,6 +38,19 @@ def plain(model: Model, *, status: int = 200, headers: dict[str, str] | None = N
     """Send what changes all the time: nobody keeps it."""
     body = model.model_dump_json()
     return Response(body, status, media_type="application/json", headers=headers)
+
+
+def page(text: str, status: int = 200) -> Response:
+    """Send a page that nobody keeps."""
+    return Response(text, status, media_type=HTML)
+
+
+def file(found: StatementFile) -> Response:
+    """Send a file to be saved, not shown."""
+    disposition = f'attachment; filename="{found.name}"'
+    return Response(
+        found.text, media_type=found.media, headers={"content-disposition": disposition}
+    )
 
 
 def found(result: object) -> Response:

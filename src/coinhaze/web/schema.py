@@ -66,13 +66,13 @@ CODES = {
     404: ("unknown-address", "unknown-ledger", "unknown-name", "unknown-job"),
     405: ("wrong-method",),
     408: ("too-slow",),
-    409: ("not-scored", "loading", "missing", "locked", "damaged", "not-done"),
+    409: ("not-scored", "nothing-followed", "loading", "missing", "locked", "damaged", "not-done"),
     413: ("too-large",),
-    422: ("cannot-be-asked", "bad-input"),
+    422: ("unsupported", "bad-input"),
     429: ("too-many",),
     431: ("headers-too-large",),
     500: ("bug",),
-    503: ("too-dear", "not-accurate", "unreachable"),
+    503: ("too-expensive", "not-accurate", "unreachable"),
 }
 _STATUS = {code: status for status, codes in CODES.items() for code in codes}
 _RETRY = 1  # seconds
@@ -119,17 +119,17 @@ def refusal_of(error: CoinhazeError) -> Refused:
 
 _KINDS: tuple[tuple[type[CoinhazeError], tuple[str, str]], ...] = (
     (UnknownName, ("unknown-name", "search for it, or look in another ledger")),
-    (UsageError, ("cannot-be-asked", "ask with other settings")),
+    (UsageError, ("unsupported", "ask with other settings")),
     (InputError, ("bad-input", "correct what the message names")),
     (SourceUnreachable, ("unreachable", "try again when it answers")),
     (AccuracyError, ("not-accurate", "ask for a wider interval")),
-    (ResourceError, ("too-dear", "ask for less, or give the server more time and memory")),
+    (ResourceError, ("too-expensive", "ask for less, or give the server more time and memory")),
     (CoinhazeError, ("bad-input", "correct what the message names")),
 )
 
 
 def not_ready(card: LedgerCard) -> Refused:
-    """Say why a ledger cannot be asked."""
+    """Say why a ledger answers no queries."""
     code = "loading" if card.state == "ready" else card.state.replace(" ", "-")
     message = card.message or f"the ledger {card.name} is {card.state}"
     return Refused(code, message, fix=card.fix or "try again in a moment")

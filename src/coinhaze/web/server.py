@@ -64,7 +64,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_place(host: str, *, allow_remote: bool, token_file: Path | None) -> None:
-    """Refuse to be reached from elsewhere unless that was asked for in full."""
+    """Refuse to be reached from elsewhere unless the options say so in full."""
     if not is_loopback(host) and not (allow_remote and token_file):
         raise UsageError(
             f"--host {host} can be reached from other machines: that needs --allow-remote and "
@@ -102,7 +102,7 @@ def address_of(sock: socket.socket, host: str) -> str:
 
 
 def share_memory() -> None:
-    """Let all threads take memory from two heaps, where the C library can be told to.
+    """Let all threads take memory from two heaps, where the C library allows it.
 
     Each would have a heap of its own, and keep the most it ever held.
     """

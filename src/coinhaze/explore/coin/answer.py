@@ -13,12 +13,15 @@ import numpy as np
 from coinhaze.amounts import Bools, Ints
 from coinhaze.explore.coin.exposure import SLACK, Met, is_untouched, met, tell_exposure, threads
 from coinhaze.explore.coin.flow import Opened, coin_node, draw_flow, origin_nodes, straight_flow
-from coinhaze.explore.coin.origins import OutcomeNames, Row
+from coinhaze.explore.coin.observers import observed, observed_words
+from coinhaze.explore.coin.origins import NOTHING, OutcomeNames, Row
+from coinhaze.explore.coin.why import why
 from coinhaze.explore.describe import (
     NOT_TOUCHED,
     band_words,
     bits_words,
     equal_words,
+    part_sentence,
     range_words,
     sentence,
     short_id,
@@ -32,24 +35,26 @@ from coinhaze.explore.models import (
     Origin,
     Place,
     Sentence,
+    Why,
 )
 from coinhaze.explore.nodes import Nodes
 from coinhaze.explore.query import CoinQuery
 from coinhaze.explore.views import ViewOptions, Views
+from coinhaze.measures.mixture import bits_beyond
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import SourceNames
-from coinhaze.solve import Parcels, origins
+from coinhaze.solve import Lots, origins
+from coinhaze.solve.local.mixing import mix
 from coinhaze.solve.local.past import Past, past_of
 from coinhaze.solve.lots.scores import origins_in_order
+from coinhaze.solve.planner import thresholds
+from coinhaze.solve.structure.structure import Structure
 
-WIDTH = 0.05  # bits an interval may have ...
-EXACTLY = 1e-9  # ... and where the whole past is at hand
-# Nodes of a past with loops that is solved exactly, and of a chain where that must be done.
-FEW, SMALL = 5_000, 200_000
-PARCELS = "An ordered rule follows parcels, not ways: origins are drawn straight to the coin."
+EXACTLY = 1e-9  # bits an interval may have where the whole past is at hand
+LOTS = "An ordered policy follows lots, not paths: origins are drawn straight to the coin."
 NO_THREAD = (
     "Bits, origins and flow take all payments at once; exposure follows them in order of time. "
-    "With time=temporal all of it is in order of time, and the flow shows the listed money."
+    "Choose the order of time for bits and flow as well, and the flow shows the listed money."
 )
 NO_TIME = "This ledger tells no times for these nodes: the flow is drawn by hop."
 
@@ -65,6 +70,7 @@ class Figures:
     sources: int | None
     method: str
     miss: float = 0.0  # the probability that the bits lie elsewhere; 0 where they are proven
+    not_followed: float = 0.0  # share of the money whose past was not walked back
 
     @property
     def certified(self) -> bool:
@@ -96,7 +102,7 @@ class Question:
             self.past = past_of(views.session(options).structure, node)
             self.row = Row.of_past(self.past)
         else:
-            self.row = Row.of_parcels(origins_in_order(self.belief, node), self.belief)
+            self.row = Row.of_lots(origins_in_order(self.belief, node), self.belief)
         self.figures = self._figures()
 
     @property
@@ -113,7 +119,7 @@ class Question:
 
     @cached_property
     def met(self) -> Met | None:
-        """What of its money met the list; None where none is asked for."""
+        """What of its money met the list; None without a list."""
         if self.listed is None:
             return None
         if self.follows_list:
@@ -149,7 +155,7 @@ class Question:
         return self.nodes.labels.get(name, short_id(name))
 
     def threads(self, ranks: Ints) -> list[float] | None:
-        """Give of some origins the part that met the list; None where that is not told apart."""
+        """Give of some origins the part that met the list; None where that is unknown."""
         listed, past = self.listed_nodes, self.past
         if (
             not self.follows_list
@@ -173,6 +179,10 @@ class Question:
         return is_untouched(self.belief, self.node)
 
     def _figures(self) -> Figures:
+        if self.views.max_origins is not None:
+            return walked_figures(
+                self.views.session(self.options).structure, self.node, self.views.max_origins
+            )
         scored = self.views.row_of(self.options, self.node)
         if scored is not None:
             scores, at = scored
@@ -183,12 +193,12 @@ class Question:
                 miss=float(np.nan_to_num(scores.miss[at])),
             )  # fmt: skip
             # Estimates, and what was scored roughly, are known better by a look at the coin alone.
-            if math.isnan(found.bits) or (found.certified and high - low <= WIDTH):
+            if math.isnan(found.bits) or (found.certified and high - low <= thresholds.NEARLY):
                 return found
-        if isinstance(self.belief, Parcels):
+        if isinstance(self.belief, Lots):
             lots = origins_in_order(self.belief, self.node)
             figures = lots.bits, lots.bits_low, lots.bits_high
-            return Figures(*figures, math.nan, len(self.row), f"parcels, {self.belief.order}")
+            return Figures(*figures, math.nan, len(self.row), f"lots, {self.belief.order}")
         if self.untouched:
             return Figures(math.nan, math.nan, math.nan, math.nan, 0, self.options.policy)
         return self._by_past(self.belief)
@@ -200,26 +210,40 @@ class Question:
         if solver.lost(self.node):
             return Figures(math.nan, math.nan, math.nan, math.nan, None, "local")
         sources = len(self.row) if past.whole else None
-        if past.whole and not past.ordered and len(past) <= FEW:
+        if past.whole and not past.ordered and len(past) <= thresholds.MAX_SOLVED_PAST:
             return self._by_all(chain, math.nan, sources)
         steps = float(solver.bounded.steps[self.node])
         if math.isnan(steps) and past.whole and past.missing <= SLACK:
             steps = past.steps
         exactly = past.whole and past.ordered
-        row = solver.row(self.node, width=EXACTLY if exactly else WIDTH)
+        row = solver.row(self.node, width=EXACTLY if exactly else thresholds.NEARLY)
         if row.shortfall is not None:
             return self._by_all(chain, steps, sources)
         return Figures(row.bits, row.bits_low, row.bits_high, steps, sources, "local")
 
     def _by_all(self, chain: AbsorbingChain, steps: float, sources: int | None) -> Figures:
         """Bound the bits where loops hold money for long: on a small chain exactly."""
-        if len(chain) <= SMALL:
+        if len(chain) <= thresholds.MAX_EXACT_NODES:
             found = origins(chain, self.node)
             return Figures(
                 found.bits, found.bits_low, found.bits_high, found.steps, sources, "origins"
             )
         low, high = self.views.session(self.options).structure.local.bounded.known(self.node)
         return Figures((low + high) / 2, low, high, steps, sources, "bounds of nodes")
+
+
+def walked_figures(structure: Structure, node: int, max_origins: int) -> Figures:
+    """Bound a coin's bits over the whole chain, of which the structure holds a part."""
+    row = mix(structure, [node], [1])
+    beyond = bits_beyond(row, max_origins)
+    bits = min(max(row.bits, beyond.bits_low), beyond.bits_high)
+    steps, sources = math.nan, None
+    if not beyond.resting:
+        steps, sources = row.steps, len(row.outcomes)
+    return Figures(
+        bits, beyond.bits_low, beyond.bits_high, steps, sources, "walked back",
+        not_followed=beyond.open,
+    )  # fmt: skip
 
 
 def answer_coin(
@@ -239,6 +263,7 @@ def answer_coin(
     flow, more = _flow(question, ask, opened, first)
     tx = nodes.tx(node)
     coin = nodes.coin(node)
+    observers = observed(question) if question.views.tells_observers else ()
     spender = -1 if coin < 0 else int(nodes.index.spender[coin])
     return CoinAnswer(
         ledger=nodes.ledger,
@@ -262,11 +287,17 @@ def answer_coin(
         lower_bound=question.lower_bound,
         method=figures.method,
         sentence=_sentence(question),
+        observed=observed_words(question, observers),
+        observers=observers,
+        why=_why(question),
         place=_place(question),
         steps=figures.steps,
-        steps_nearest=None if question.past is None else question.past.nearest_end(),
+        steps_nearest=None
+        if question.past is None or figures.not_followed
+        else question.past.nearest_end(),
         sources=figures.sources,
-        top_share=None if not len(row) else min(float(row.shares[0]), 1.0),
+        top_share=_top(question),
+        not_followed=figures.not_followed,
         origins=first,
         other=row.other(ranks),
         exposure=exposure_of(question),
@@ -274,6 +305,23 @@ def answer_coin(
         notes=(*notes, *more, *question.belief.notes),
         provenance={**provenance, "settings": dict(question.belief.settings)},
     )
+
+
+def _top(question: Question) -> float | None:
+    """Give the largest share of an origin; none where some of the past was not followed."""
+    if not len(question.row) or question.figures.not_followed:
+        return None
+    return min(float(question.row.shares[0]), 1.0)
+
+
+def _why(question: Question) -> Why | None:
+    """Say where the bits come from; not of lots, of lists, or of a past that was cut short."""
+    past, bits = question.past, question.figures.bits
+    cut = question.lower_bound or question.figures.not_followed > 0
+    if past is None or not past.whole or math.isnan(bits) or cut:
+        return None
+    whole = question.row.missing <= NOTHING and question.options.rule.shares
+    return why(past, question.nodes, max(bits, 0.0)) if whole else None
 
 
 def _txid(nodes: Nodes, tx: int) -> str:
@@ -287,11 +335,15 @@ def _count(value: float) -> int | None:
 def _flow(
     question: Question, ask: CoinQuery, opened: Opened, first: tuple[Origin, ...]
 ) -> tuple[Flow, tuple[str, ...]]:
-    """Draw the flow; say what is not as it was asked."""
+    """Draw the flow; note what differs from the request."""
     nodes, row, past = question.nodes, question.row, question.past
-    ranks = question.outcome_names.shown(row, ask.top + opened.origins)
+    # Many equal origins are one bundle, out of which some are shown when it is opened.
+    bundle = row.equal and not question.meets
+    ranks = question.outcome_names.shown(row, opened.origins + (0 if bundle else ask.top))
+    if bundle and not opened.origins:
+        ranks, first = ranks[:0], ()
     by, notes = ask.by, tuple[str, ...]()
-    if by == "time" and not _tells_time(nodes, question.node):
+    if by == "time" and not tells_time(nodes, question.node):
         by, notes = "hop", (NO_TIME,)
     if question.listed is not None and not question.follows_list:
         notes = (*notes, NO_THREAD + _held_in_time(question))
@@ -305,12 +357,11 @@ def _flow(
     if past is None or not len(row):
         meets = sum(node.listed for node in boxes)
         itself = coin_node(nodes, question.node, listed=meets)
-        text = PARCELS if past is None else NOT_TOUCHED.capitalize() + "."
+        text = LOTS if past is None else NOT_TOUCHED.capitalize() + "."
         return straight_flow(itself, boxes, by=by, text=text), notes
     listed = question.listed_nodes if question.follows_list else None
-    flow = draw_flow(
-        past, nodes, row, ranks, boxes, by=by, opened=opened, met=listed, through=through
-    )
+    place = {int(row.outcomes[rank]): k for k, rank in enumerate(ranks.tolist())}
+    flow = draw_flow(past, nodes, place, boxes, by=by, opened=opened, met=listed, through=through)
     return flow, notes
 
 
@@ -323,7 +374,8 @@ def _held_in_time(question: Question) -> str:
     return f" In order of time it holds {amount.shown}, with more of it assumed."
 
 
-def _tells_time(nodes: Nodes, node: int) -> bool:
+def tells_time(nodes: Nodes, node: int) -> bool:
+    """Tell whether boxes of a flow have dates."""
     return nodes.index.tells_time and (nodes.coin_view or nodes.graph.born is not None)
 
 
@@ -339,19 +391,29 @@ def _sentence(question: Question) -> Sentence:
     bits, low, high = max(bits, 0.0), max(low, 0.0), max(high, 0.0)
     if high <= SLACK:
         bits = 0.0  # one origin, but for roundings
-    top = float(question.row.shares[0]) if len(question.row) else None
+    top = _top(question)
     if not question.options.rule.shares:
         text = "Some of its money touched a listed address; bits count listed addresses only."
     else:
-        text = sentence(bits, top_share=top, lower_bound=question.lower_bound)
+        kind = question.nodes.kind(question.node)
+        noun = kind if kind in ("account", "address") else "coin"
+        text = sentence(bits, top_share=top, lower_bound=question.lower_bound, noun=noun)
+    equal, band = equal_words(bits), band_words(bits)
+    if figures.not_followed:
+        text, equal = part_sentence(low, high, figures.not_followed)
+        band = band if band_words(low) == band_words(high) else "Not known yet"
+    shown = bits_words(bits, low, high, lower_bound=question.lower_bound)
+    span = range_words(low, high, miss=figures.miss, lower_bound=question.lower_bound)
+    if figures.not_followed and span != "exact":
+        shown = span.removeprefix("proven range ")  # no number within it is likelier than another
     return Sentence(
         text=text,
         equal_origins=2.0**bits,
-        equal=equal_words(bits),
-        band=band_words(bits),
+        equal=equal,
+        band=band,
         though=though_words(top, bits),
-        shown=bits_words(bits, low, high, lower_bound=question.lower_bound),
-        range=range_words(low, high, miss=figures.miss, lower_bound=question.lower_bound),
+        shown=shown,
+        range=span,
     )
 
 
@@ -363,7 +425,7 @@ def _place(question: Question) -> Place | None:
 
 
 def exposure_of(question: Question) -> Exposure | None:
-    """Tell how much of the money came from the list; None where none was asked for."""
+    """Tell how much of the money came from the list; None without a list."""
     views, nodes, found = question.views, question.nodes, question.met
     listed = views.listed(question.exposing)
     if listed is None or found is None:

@@ -8,10 +8,10 @@ import numpy as np
 
 from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.explore.coin.answer import Question, exposure_of
+from coinhaze.explore.coin.observers import observed, observed_words
 from coinhaze.explore.models import (
     Comparators,
     Measure,
-    ObservedBits,
     Rule,
 )
 from coinhaze.explore.nodes import MAX_COINS, Nodes, only
@@ -19,7 +19,6 @@ from coinhaze.explore.query import Settings
 from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.graph import transaction_graph
 from coinhaze.graph.graph import Kind
-from coinhaze.measures.by_owner import observers_sentence, owners_of_row
 from coinhaze.measures.comparators.registry import (
     COMPARATORS,
     DEGREE,
@@ -29,7 +28,6 @@ from coinhaze.measures.comparators.registry import (
     Comparator,
 )
 from coinhaze.measures.comparators.side_by_side import compare_measures
-from coinhaze.observer.chain import SourceNames
 from coinhaze.observer.policies import ordered_policies
 from coinhaze.options import Time
 from coinhaze.solve import score_or_reached
@@ -54,7 +52,6 @@ def compare(question: Question) -> Comparators:
     measures = [*_own_measures(question), *_transaction_measures(question)]
     measures += _ledger_measures(question)
     observers = observed(question)
-    stated = [(each.observer, each.bits) for each in observers if each.bits is not None]
     return Comparators(
         ledger=nodes.ledger,
         name=nodes.name(node),
@@ -67,39 +64,8 @@ def compare(question: Question) -> Comparators:
         exposure_time=None if question.listed is None else _time_of(question.exposing),
         rules=tuple(rules),
         measures=tuple(sorted(measures, key=lambda m: m.name)),
-        observed=observers_sentence(question.figures.bits, stated) if stated else "",
+        observed=observed_words(question, observers),
         observers=observers,
-    )
-
-
-def observed(question: Question) -> tuple[ObservedBits, ...]:
-    """Tell a coin's bits to informed observers; none where origins are no sources, or no answer."""
-    row, figures = question.row, question.figures
-    if type(row.belief.outcomes) is not SourceNames or math.isnan(figures.bits):
-        return ()
-    found = owners_of_row(
-        row.belief,
-        row.outcomes,
-        row.shares,
-        question.views.observers(question.nodes.labels),
-        missing=row.missing,
-        slack=figures.high - figures.low if row.missing == 0 else 0.0,
-        most=figures.high,
-    )
-    return tuple(
-        ObservedBits(
-            bits=each.bits,
-            bits_low=each.bits_low,
-            bits_high=each.bits_high,
-            certified=figures.certified,
-            miss=figures.miss,
-            observer=each.observer.name,
-            assumes=each.observer.assumes,
-            confidence=each.observer.confidence,
-            confidence_origin=each.observer.origin,
-            owners=len(each.owners),
-        )
-        for each in found
     )
 
 

@@ -15,9 +15,11 @@ from coinhaze.explore.ledger_index import is_accounts
 from coinhaze.explore.models import Exposure, ListedEntry
 from coinhaze.explore.nodes import Nodes
 from coinhaze.explore.views import Listed, ViewOptions, Views
+from coinhaze.measures.mixture import bits_beyond
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
-from coinhaze.solve import Parcels
+from coinhaze.solve import Lots
+from coinhaze.solve.local.mixing import mix
 from coinhaze.solve.local.past import Past
 from coinhaze.solve.lots.scores import origins_in_order
 
@@ -50,9 +52,7 @@ class Met:
 def met(views: Views, options: ViewOptions, listed: Listed, node: int, past: Past | None) -> Met:
     """Find how much of a node's money met the list."""
     if past is None:
-        return (
-            _in_parcels(views, options, node) if listed.names else Met(0.0, 0.0, 0.0, frozenset())
-        )
+        return _in_lots(views, options, node) if listed.names else Met(0.0, 0.0, 0.0, frozenset())
     chain, nodes = past.chain, listed.nodes
     reached = frozenset(nodes.entry[past.nodes].tolist()) - {-1}
     steps = past.nearest_end(nodes.nodes)
@@ -62,6 +62,9 @@ def met(views: Views, options: ViewOptions, listed: Listed, node: int, past: Pas
         touched = touched and bool(listed.names)
         return Met(0.0, 0.0, 1.0, reached if touched else frozenset(), hops, touched)
     share, low, high = _bounds(views, options, listed, node, past)
+    if views.max_origins is not None:  # all that was not followed may be listed
+        row = mix(views.session(options).structure, [node], [1])
+        high = min(high + bits_beyond(row, views.max_origins).open, 1.0)
     if math.isnan(share):
         return Met(share, low, high, frozenset())
     return Met(share, low, high, reached, hops, parts=_parts(past, listed))
@@ -111,9 +114,9 @@ def _parts(past: Past, listed: Listed) -> dict[int, float]:
     return {int(k): min(float(total[k]), 1.0) for k in np.flatnonzero(total > 0)}
 
 
-def _in_parcels(views: Views, options: ViewOptions, node: int) -> Met:
+def _in_lots(views: Views, options: ViewOptions, node: int) -> Met:
     belief = views.session(options, listed=True).belief
-    assert isinstance(belief, Parcels)
+    assert isinstance(belief, Lots)
     found = origins_in_order(belief, node)
     there = found.outcomes != belief.labels.elsewhere
     share = min(float(found.probability[there].sum()), 1.0)
@@ -196,7 +199,7 @@ def met_together(parts: Sequence[tuple[Met, float]]) -> Met:
     return Met(share, low, high, entries, touched=touched, parts=each)
 
 
-def is_untouched(belief: AbsorbingChain | Parcels, node: int) -> bool:
+def is_untouched(belief: AbsorbingChain | Lots, node: int) -> bool:
     """Tell whether poison never reached a node."""
     clean = belief.clean if isinstance(belief, AbsorbingChain) else None
     return clean is not None and bool(clean[node])

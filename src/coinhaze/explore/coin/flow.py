@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from coinhaze.amounts import Bools, Ints
+from coinhaze.errors import count_words
 from coinhaze.explore.coin.hops import Box, Hop, Spread, spread_hops
-from coinhaze.explore.coin.origins import NOTHING, Row
-from coinhaze.explore.describe import count_words, share_words
+from coinhaze.explore.coin.origins import NOTHING
+from coinhaze.explore.describe import share_words
 from coinhaze.explore.models import (
+    Direction,
     Flow,
     FlowBand,
     FlowColumn,
@@ -29,13 +31,15 @@ HOPS, A_HOP, MORE = 3, 6, 8  # columns of hops, boxes of each, and how many open
 MAX_HOPS = 20
 LOOKED_AT = 20  # nodes of a folded box, to tell its time
 COIN = "c"
+FURTHER = {"backward": "back", "forward": "on"}
+ENDS = {"backward": "Origins", "forward": "Destinations"}
 _OPENS = re.compile(r"h(?P<hop>[0-9]{1,2})x[0-9]*|(?P<origins>ox)[0-9]*|(?P<depth>d)[0-9]*")
 ONE, NOT_FOLLOWED = "One possible origin.", "further back, not followed"
 
 
 @dataclass(frozen=True)
 class Opened:
-    """How far a flow is opened: hops shown, boxes of each hop, origins beyond those asked for."""
+    """How far a flow is opened: hops shown, boxes of each hop, origins beyond those requested."""
 
     hops: int
     boxes: tuple[int, ...]  # of each hop how many times eight more
@@ -58,7 +62,7 @@ class Opened:
         """The id of the box of what is deeper than the last hop."""
         return f"d{self.hops - HOPS or ''}"
 
-    def most(self, room: int) -> list[int]:
+    def maximum(self, room: int) -> list[int]:
         """Give for each hop the boxes shown at most; negative where it was opened."""
         given = []
         for times in self.boxes:
@@ -72,8 +76,9 @@ class Opened:
 class _Drawing:
     """Boxes and bands while they are put together."""
 
-    def __init__(self, by: By) -> None:
+    def __init__(self, by: By, direction: Direction) -> None:
         self.by = by
+        self.direction = direction
         self.columns: list[FlowColumn] = []
         self.nodes: list[FlowNode] = []
         self.bands: list[FlowBand] = []
@@ -91,16 +96,26 @@ class _Drawing:
             )
 
     def flow(self, text: str) -> Flow:
-        parts = tuple(self.columns), tuple(self.nodes), tuple(self.bands)
-        return Flow(by=self.by, columns=parts[0], nodes=parts[1], bands=parts[2], text=text)
+        flow = Flow(
+            by=self.by, columns=tuple(self.columns), nodes=tuple(self.nodes),
+            bands=tuple(self.bands), text=text,
+        )  # fmt: skip
+        return flow if self.direction == "backward" else flow.turned()
 
 
-def straight_flow(coin: FlowNode, origins: Sequence[FlowNode], *, by: By, text: str) -> Flow:
+def straight_flow(
+    coin: FlowNode,
+    origins: Sequence[FlowNode],
+    *,
+    by: By,
+    text: str,
+    direction: Direction = "backward",
+) -> Flow:
     """Draw origins straight to the coin, where the rule follows no ways."""
-    drawing = _Drawing(by)
+    drawing = _Drawing(by, direction)
     drawing.column(coin.kind.capitalize(), 0, [coin])
     if origins:
-        drawing.column("Origins", None, origins)
+        drawing.column(ENDS[direction], None, origins)
     for origin in origins:
         drawing.band(origin.id, coin.id, origin.share, origin.listed)
     return drawing.flow(text)
@@ -109,38 +124,42 @@ def straight_flow(coin: FlowNode, origins: Sequence[FlowNode], *, by: By, text: 
 def draw_flow(
     past: Past,
     nodes: Nodes,
-    row: Row,
-    ranks: Ints,
+    place: Mapping[int, int],
     origins: Sequence[FlowNode],
     *,
     by: By,
     opened: Opened,
     met: Bools | None,
     through: str = "",
+    direction: Direction = "backward",
 ) -> Flow:
     """Spread a past over columns, and lead what is deeper than the last hop to the origins.
 
-    `through` says what listed money came through, where boxes are not listed themselves.
+    `place` says which of the origins stands for an outcome; the last one does for all others.
+    `through` says what listed money came through, where boxes are not listed themselves. Forward,
+    the past is one of a graph turned round, and origins are destinations.
     """
     room = MAX_NODES - len(origins) - 3 - opened.hops
-    hops, further = spread_hops(Spread.of(past, met), most=opened.most(room))
-    drawing = _Drawing(by)
+    hops, further = spread_hops(Spread.of(past, met), maximum=opened.maximum(room))
+    drawing = _Drawing(by, direction)
     ids = _hop_columns(drawing, past, nodes, hops, opened, through)
     deep = _deeper(drawing, hops, ids, opened)
+    further_on = FURTHER[direction]
     if deep is not None and len(further):
         words = _parties(nodes, past, further) + ("" if past.whole else " or more")
         facts = {"count": len(further), "words": words, "time": _mean_time(nodes, past, further)}
         deep = deep.model_copy(update=facts)
-    place = {int(row.outcomes[rank]): k for k, rank in enumerate(ranks.tolist())}
     direct = _ended(drawing, hops, ids, place, origins)
     if deep is not None:
-        drawing.column(f"{len(hops)}+ hops back", None, [deep])
+        drawing.column(f"{len(hops)}+ hops {further_on}", None, [deep])
         for origin, (done, thread) in zip(origins, direct, strict=True):
             rest = max(origin.share - done, 0.0)
             drawing.band(origin.id, opened.depth, rest, origin.listed - thread)
     column = len(drawing.columns)
-    drawing.column("Origins", None, [o.model_copy(update={"column": column}) for o in origins])
-    return drawing.flow(_text(origins, len(hops) - 1))
+    drawing.column(
+        ENDS[direction], None, [o.model_copy(update={"column": column}) for o in origins]
+    )
+    return drawing.flow(_text(origins, len(hops) - 1, direction))
 
 
 def origin_nodes(
@@ -170,6 +189,9 @@ def origin_nodes(
         )  # fmt: skip
     if other.share > 0 or other.count > 0:
         words = f"Other, {count_words(other.count, 'origin')}" if other.count else NOT_FOLLOWED
+        if not origins and other.count:
+            # Nothing stands out: all are one bundle.
+            words = count_words(other.count, "equal origin")
         found.append(
             FlowNode(
                 id=f"ox{len(origins)}", column=1, kind="other", name=None, words=words,
@@ -226,7 +248,9 @@ def _hop_columns(
             else:
                 also = tuple(h for h in at[int(nodes.graph.names.party[first])] if h != number)
                 id_ = f"h{number}n{rank}"
-                made.append(_party(nodes, first, box, id_, number, also, joins, through))
+                made.append(
+                    _party(nodes, first, box, id_, number, also, joins, through, drawing.direction)
+                )
         title = (
             made[0].kind.capitalize()
             if number == 0
@@ -254,13 +278,14 @@ def _party(
     also: tuple[int, ...],
     joins: set[int],
     through: str,
+    direction: Direction,
 ) -> FlowNode:
     kind: NodeKind = nodes.kind(node)
     words = nodes.words(node)
     if node in joins:
         kind, words = "coinjoin", words.replace("Payment", "CoinJoin")
     if box.paid and not box.is_listed:
-        words = f"{words}, to {through}"
+        words = f"{words}, {'to' if direction == 'backward' else 'from'} {through}"
     return FlowNode(
         id=id_,
         column=column,
@@ -320,7 +345,7 @@ def _deeper(
         return None
     return FlowNode(
         id=opened.depth, column=len(hops), kind="other", name=None,
-        words=f"{len(hops)} hops back and more", share=min(share, 1.0),
+        words=f"{len(hops)} hops {FURTHER[drawing.direction]} and more", share=min(share, 1.0),
         listed=min(listed, share, 1.0), count=0, folded=True,
         opens=followed and opened.hops < MAX_HOPS,
     )  # fmt: skip
@@ -330,7 +355,7 @@ def _ended(
     drawing: _Drawing,
     hops: Sequence[Hop],
     ids: Sequence[Sequence[str]],
-    place: dict[int, int],
+    place: Mapping[int, int],
     origins: Sequence[FlowNode],
 ) -> list[tuple[float, float]]:
     """Lead origins straight to boxes they ended at; give how much of each, and of its thread."""
@@ -347,9 +372,12 @@ def _ended(
     return direct
 
 
-def _text(origins: Sequence[FlowNode], hops: int) -> str:
+def _text(origins: Sequence[FlowNode], hops: int, direction: Direction) -> str:
     if len(origins) == 1 and not origins[0].folded:
+        if direction == "forward":
+            return f"All of it is in one place: {origins[0].words}."
         return f"{ONE} All of it comes from {origins[0].words}."
     parts = [f"{node.words} {share_words(node.share)}" for node in origins[:4]]
     over = f" over {count_words(hops, 'hop')}" if hops else ""
-    return f"Where the money came from{over}: {'; '.join(parts)}."
+    which = "came from" if direction == "backward" else "went"
+    return f"Where the money {which}{over}: {'; '.join(parts)}."

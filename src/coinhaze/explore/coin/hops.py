@@ -97,8 +97,8 @@ class _Mass(NamedTuple):
     met: Floats  # what has met one since it left the box
 
 
-def spread_hops(spread: Spread, *, most: list[int], always: int = 3) -> tuple[list[Hop], Ints]:
-    """Spread a past over as many hops as `most` has entries, each the boxes shown at most there.
+def spread_hops(spread: Spread, *, maximum: list[int], always: int = 3) -> tuple[list[Hop], Ints]:
+    """Spread a past over as many hops as `maximum` has entries, each the boxes shown at most there.
 
     A negative entry also shows boxes that are small. Hop 0 is the node itself. Also gives places of
     nodes that are further back than all hops, one of each party.
@@ -113,9 +113,9 @@ def spread_hops(spread: Spread, *, most: list[int], always: int = 3) -> tuple[li
     here = _Mass(np.zeros(1, dtype=np.int64), start, whole, whole, np.zeros(1))
     seen = np.zeros(len(past), dtype=np.bool_)
     deeper = np.zeros(0, dtype=np.int64)
-    for max_hop in [*most, 0]:
+    for max_hop in [*maximum, 0]:
         arrived = _back(spread, hops[-1], _stayed(spread, here))
-        last = len(hops) > len(most)
+        last = len(hops) > len(maximum)
         if last:
             hops[-1].deeper += _arrivals(spread, arrived, np.zeros(len(arrived.box), np.int64), 1)
             deeper = _further(spread, seen, arrived.node)
@@ -210,7 +210,7 @@ def _note_ends(spread: Spread, hop: Hop, here: _Mass) -> None:
     hop.ended += _moves(here.box[ends], past.column[node], n, share, thread * past.own[node])
 
 
-def _folded(spread: Spread, arrived: _Mass, most: int, always: int) -> tuple[list[Box], Ints]:
+def _folded(spread: Spread, arrived: _Mass, maximum: int, always: int) -> tuple[list[Box], Ints]:
     """Make boxes of the largest parties and of those listed, and one of all the others."""
     party, group = np.unique(spread.party[arrived.node], return_inverse=True)
     share = np.bincount(group, arrived.all, len(party))
@@ -219,7 +219,9 @@ def _folded(spread: Spread, arrived: _Mass, most: int, always: int) -> tuple[lis
     is_listed[group[spread.listed[arrived.node]]] = True
     paid = np.bincount(group, arrived.met, len(party)) > 0
     order = np.argsort(-share, kind="stable")
-    large = order[: abs(most)] if most < 0 else order[:most][share[order[:most]] >= FOLDED]
+    large = (
+        order[: abs(maximum)] if maximum < 0 else order[:maximum][share[order[:maximum]] >= FOLDED]
+    )
     forced = order[(is_listed | paid)[order]][:always]
     retained = order[np.isin(order, np.concatenate([large, forced]))]
     rest = order[~np.isin(order, retained)]

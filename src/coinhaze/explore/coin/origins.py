@@ -13,9 +13,10 @@ from coinhaze.explore.nodes import Nodes
 from coinhaze.measures import Origins
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN, SourceNames
-from coinhaze.solve import Parcels
+from coinhaze.solve import Lots
 from coinhaze.solve.local.past import Past
 
+MANY, ABOUT = 20, 1.1  # origins that are many; shares this near are about the same
 NOTHING = 1e-12  # a rest this small is roundings
 ALWAYS, LOOKED_AT = 2, 100_000  # listed origins that are shown however small, and where they may be
 
@@ -24,7 +25,7 @@ ALWAYS, LOOKED_AT = 2, 100_000  # listed origins that are shown however small, a
 class Row:
     """A coin's row of B, largest first; shares are lower bounds, `missing` what is not known."""
 
-    belief: AbsorbingChain | Parcels
+    belief: AbsorbingChain | Lots
     outcomes: Ints
     shares: Floats
     missing: float
@@ -38,12 +39,18 @@ class Row:
         return cls(past.chain, outcomes, shares, missing, past.whole)
 
     @classmethod
-    def of_parcels(cls, found: Origins, belief: Parcels) -> Row:
-        """Take it from parcels, where every unit is known."""
+    def of_lots(cls, found: Origins, belief: Lots) -> Row:
+        """Take it from lots, where every unit is known."""
         return cls(belief, found.outcomes, found.probability, 0.0, True)
 
     def __len__(self) -> int:
         return len(self.outcomes)
+
+    @property
+    def equal(self) -> bool:
+        """Whether there are many origins and none stands out: all shares are about the same."""
+        shares = self.shares
+        return len(shares) > MANY and self.missing == 0 and shares[0] <= ABOUT * shares[-1]
 
     def other(self, ranks: Ints) -> Other:
         """Count what is not of some ranks, and its share; the shares of both make 1."""
@@ -60,7 +67,7 @@ class OutcomeNames:
     def __init__(
         self,
         nodes: Nodes,
-        belief: AbsorbingChain | Parcels,
+        belief: AbsorbingChain | Lots,
         listed: Bools | None,
         balance: int | None,
     ) -> None:

@@ -76,7 +76,7 @@ _format: RecordFormat[_Transaction] = RecordFormat(
 def recognises(head: bytes) -> bool:
     """Tell whether the first bytes look like a transaction of bitcoin-etl in JSON.
 
-    Parquet cannot be told by its first bytes: see `recognises_columns`.
+    Parquet cannot be recognised by its first bytes: see `recognises_columns`.
     """
     return (
         head.lstrip().startswith((b"{", b"["))

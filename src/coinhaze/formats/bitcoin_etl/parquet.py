@@ -26,7 +26,7 @@ MAGIC = b"PAR1"
 AT_ONCE = 8192  # transactions
 SATOSHI = 1e8
 # Up to here a double of bitcoin, rounded, gives back the satoshi it was made of.
-MOST_EXACT = 2**51
+MAX_EXACT = 2**51
 NEEDED = ("hash", "block_number", "inputs", "outputs")
 # What a transaction says of itself, by the names of the store.
 STATED = {
@@ -216,7 +216,7 @@ def _rounded(column: pa.Array) -> pa.Array:
     bitcoin = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy()
     with np.errstate(invalid="ignore", over="ignore"):
         whole = np.rint(bitcoin * SATOSHI)
-        good = np.abs(whole) <= MOST_EXACT
+        good = np.abs(whole) <= MAX_EXACT
         good &= np.abs(whole / SATOSHI - bitcoin) <= 2 * np.spacing(np.abs(bitcoin))
     return pa.array(np.where(good, whole, 0).astype(np.int64), NUMBER, mask=~(valid & good))
 

@@ -1,7 +1,7 @@
 """Columns of bitcoin-etl transactions, from JSON or Parquet -> batches.
 
 Zcash exports show what goes into shielded pools as outputs of type "shielded" and what comes out as
-inputs; which pool it was is not told, so all goes to the pool named `shielded`.
+inputs; which pool it was is not stated, so all goes to the pool named `shielded`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
 from coinhaze.formats.tabular.coin_rows import (
-    MOST,
+    MAXIMUM,
     InputRows,
     OutputRows,
     Place,
@@ -160,7 +160,9 @@ def _positions(heads: Heads, coinbase: pa.Array) -> pa.Array:
 def _flows(inputs: Ends, outputs: Ends, place: Place) -> Sequence[tuple[int, str, int]]:
     into: dict[int, int] = {}
     for ends, sign in ((outputs, 1), (inputs, -1)):
-        check_range(ends.value, at_parents(ends.parent, place), field="shielded value", most=MOST)
+        check_range(
+            ends.value, at_parents(ends.parent, place), field="shielded value", maximum=MAXIMUM
+        )
         for row, value in zip(ends.parent.tolist(), ends.value.to_pylist(), strict=True):
             into[row] = into.get(row, 0) + sign * value
     return [(row, POOL, into[row]) for row in sorted(into) if into[row]]
@@ -200,9 +202,9 @@ def _refuse(wrong: pa.Array, inputs: Ends, place: Place, what: str) -> None:
 
 def _blocks(heads: Heads) -> dict[StatedBlock, int]:
     blocks: dict[StatedBlock, int] = {}
-    told = (heads.block_number, heads.block_hash, heads.block_timestamp)
+    stated = (heads.block_number, heads.block_hash, heads.block_timestamp)
     for row, (height, name, time) in enumerate(
-        zip(*(column.to_pylist() for column in told), strict=True)
+        zip(*(column.to_pylist() for column in stated), strict=True)
     ):
         if name is not None and height is not None:
             blocks.setdefault(StatedBlock(height, name, None, time), row)

@@ -31,6 +31,7 @@ from coinhaze.formats.bitcoin_raw.wire import Cursor, Malformed, double_sha256, 
 from coinhaze.ledger.batches import Batch
 
 BATCH_BYTES = 1 << 22  # some 50,000 rows
+_NO_BLOCK = "give blk*.dat; rev*.dat is read where it lies beside them"
 _HEAD = 512  # of a block: enough to see the height in its coinbase, unless another chain's work is
 
 
@@ -42,7 +43,7 @@ def recognises(head: bytes) -> bool:
 def batches(path: Path) -> Iterator[Batch]:
     """Read the blocks of a file that are on the chain, in the order of the file.
 
-    Looks into the files beside it, by number, where heights or lost races cannot be told without.
+    Looks into the files beside it, by number, where heights or lost races depend on them.
     """
     with errors_named(path):
         network, headers = _headers_around(path)
@@ -101,7 +102,7 @@ def header_at(file: BlockFile, length: int, *, own: bool = True) -> Header:
 
 def _header(octets: bytes, where: str, network: Network, own: bool) -> Header:
     if len(octets) < HEADER:
-        raise LedgerError(where, "a block without a whole header", value=octets)
+        raise LedgerError(where, "no whole block header", fix=_NO_BLOCK)
     time = read_uint32(octets, 68)
     stated = None
     version = int.from_bytes(octets[:4], "little", signed=True)
@@ -111,7 +112,7 @@ def _header(octets: bytes, where: str, network: Network, own: bool) -> Header:
         try:
             stated = stated_height(version, _coinbase_script(octets, network), time)
         except Malformed as error:
-            raise LedgerError(where, f"no block: {error}") from None
+            raise LedgerError(where, f"no block: {error}", fix=_NO_BLOCK) from None
     hash_ = double_sha256(octets[:HEADER]) if network.hash_known else b""
     return Header(where, hash_, octets[4:36], time, stated, own)
 

@@ -33,6 +33,7 @@ from coinhaze.formats.tabular.coin_rows import numbered, rows_of
 from coinhaze.ledger.batches import Batch, Where, table_of
 from coinhaze.ledger.coin_blocks import NOT_KNOWN, CoinBlocks
 
+DAMAGED = "the file is damaged: copy it again from the node"
 HEADER = 80
 _POOL_SCRIPT = b"\x58\x20"  # version 8 of a witness program: of the coin that holds the pool
 # Bitcoin Core's IsBIP30Unspendable: later blocks made coins of the same names, so these are lost.
@@ -293,7 +294,9 @@ def _checked_txids(blocks: Sequence[BlockBytes], layout: _Layout, source: Path |
             raise LedgerError(f"{source}: block {block.height}", str(error)) from None
         if root != block.octets[36:68]:
             what = "the transactions do not give the Merkle root in the header"
-            raise LedgerError(f"{source}: block {block.height}", what, value=id_text(root))
+            raise LedgerError(
+                f"{source}: block {block.height}", what, value=id_text(root), fix=DAMAGED
+            )
         first = last
     return np.frombuffer(b"".join(txids), np.uint8).reshape(-1, 32)
 

@@ -18,7 +18,7 @@ _FIRST_TIME, _FASTEST = 1_231_006_505, 15
 
 @dataclass(frozen=True)
 class Header:
-    """What a block says of its place. `told` is the height in its coinbase, if there is one.
+    """What a block says of its place. `stated` is the height in its coinbase, if there is one.
 
     `hash` is empty where it cannot be computed. `own` is false for blocks of other files that were
     looked at only to place these.
@@ -58,7 +58,7 @@ def place(headers: Sequence[Header], network: Network) -> dict[int, int]:
     """Give the heights of the headers that are on the chain, by their number.
 
     Blocks that lost a race stand in the files too; they are left out. Raises where a height cannot
-    be known, or where it cannot be told which of two blocks won.
+    be known, or where it is not known which of two blocks won.
     """
     numbers = _once(headers)
     heights = _heights(headers, numbers, network)
@@ -121,7 +121,7 @@ def _base(
         return 0
     stated = [(headers[i].stated, depth, i) for i, depth in tree]
     claims = {h - depth: i for h, depth, i in stated if h is not None and h - depth > 0}
-    # Before the rule was in force some blocks told nonsense.
+    # Before the rule was in force some blocks stated nonsense.
     binding = {
         h - depth: i
         for h, depth, i in stated

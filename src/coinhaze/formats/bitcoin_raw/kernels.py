@@ -1,4 +1,4 @@
-"""Hot loops over raw blocks: where their parts stand, and the spent coins of undo files.
+"""Hot loops over raw blocks: where their parts stand; coins of undo files and UTXO snapshots.
 
 Slow twins in the tests: tests/formats/block_twin.py.
 """
@@ -18,7 +18,7 @@ from coinhaze.formats.bitcoin_raw.script_kernels import (
 from coinhaze.kernels import kernel
 
 UNLOCK = 9  # Dash: type of a transaction that takes money out of the platform
-MOST = np.uint64(2**63 - 1)
+MAXIMUM = np.uint64(2**63 - 1)
 
 FAULTS = {
     -1: "is cut short, or counts more than it holds",
@@ -61,7 +61,7 @@ def compact_size(data, at, end):
     number = number_at(data, at + 1, size)
     if number < np.uint64(0xFD if size == 2 else 1 << 4 * size):
         return 0, LONG
-    if number > MOST:
+    if number > MAXIMUM:
         return 0, CUT
     return np.int64(number), at + 1 + size
 
@@ -126,7 +126,7 @@ def _outputs(data, at, end, counts, value, script_at, script_size):
         if end - at < 9:
             return CUT
         amount = number_at(data, at, 8)
-        if amount > MOST:
+        if amount > MAXIMUM:
             return VALUE
         size, at = compact_size(data, at + 8, end)
         if at < 0:
@@ -316,10 +316,10 @@ def amount_of(code):
     # Neither can pass 2^64: the code is below a tenth of it.
     amount = code // nine * ten + code % nine + one if zeros < 9 else code + one
     for _ in range(zeros):
-        if amount > MOST // ten:
+        if amount > MAXIMUM // ten:
             return np.int64(VALUE)
         amount *= ten
-    return np.int64(amount) if amount <= MOST else np.int64(VALUE)
+    return np.int64(amount) if amount <= MAXIMUM else np.int64(VALUE)
 
 
 @kernel()
@@ -328,8 +328,13 @@ def _coin(data, at, end, coins, k):
     code, at = varint(data, at, end)
     if at >= 0 and code > np.uint64(1):  # a height above 0: a version stands here, now always 0
         _, at = varint(data, at, end)
-    if at >= 0:
-        code, at = varint(data, at, end)
+    return _compressed(data, at, end, coins, k) if at >= 0 else at
+
+
+@kernel()
+def _compressed(data, at, end, coins, k):
+    """Read value and script of a coin as Bitcoin Core compresses them; give the place after."""
+    code, at = varint(data, at, end)
     if at < 0:
         return at
     coins[k, 0] = amount_of(code)
@@ -379,3 +384,40 @@ def spent_coins(data, start, end):
                 return at, shape, coins[:0]
             k += 1
     return (0 if at == end else LEFT), shape, coins[:k]
+
+
+@kernel()
+def unspent_coins(data, start, end):
+    """Read the transactions of a UTXO snapshot that are whole, up to one that is cut short.
+
+    Give the fault, the place after the last one, and each coin: as in `_coin`, then the place of
+    its transaction's id, its number there and its height.
+    """
+    coins = np.empty(((end - start) // 4 + 1, 7), np.int64)
+    k, begin = 0, start
+    while end - begin > 32:
+        whole, fault = k, 0
+        number, at = compact_size(data, begin + 32, end)
+        if at >= 0 and number == 0:
+            fault = EMPTY
+        elif at < 0 or number > (end - at) // 4:
+            fault = min(at, CUT)
+        else:
+            for _ in range(number):
+                coins[k, 4] = begin
+                coins[k, 5], at = compact_size(data, at, end)
+                if at >= 0 and coins[k, 5] >= 2**32:
+                    at = VALUE
+                if at >= 0:
+                    code, at = varint(data, at, end)
+                    coins[k, 6] = np.int64(code >> np.uint64(1))
+                if at >= 0:
+                    at = _compressed(data, at, end, coins, k)
+                if at < 0:
+                    fault = at
+                    break
+                k += 1
+        if fault:
+            return (0 if fault == CUT else fault), begin, coins[:whole]
+        begin = at
+    return 0, begin, coins[:k]

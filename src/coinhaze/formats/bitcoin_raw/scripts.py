@@ -71,7 +71,7 @@ def owner_column(
         list(_keys(octets, int(kinds[r]), int(places[r]), int(sizes[r]))) for r in rows.tolist()
     ]
     # A coin that pays to a key itself is named by the address of the key's hash, though Bitcoin
-    # Core shows none: whoever holds the key can spend both, so both belong to one owner.
+    # Core shows none: the holder of the key can spend both, so both belong to one owner.
     addresses = _key_addresses([key for keys in named for key in keys], network)
     owners = [",".join(sorted({next(addresses) for _ in keys})) for keys in named]
     return pc.replace_with_mask(column, pa.array(rare), pa.array(owners, pa.string()))
@@ -136,7 +136,7 @@ class Script(NamedTuple):
 
 
 class KeyNames:
-    """Names owners of such coins; what network they are of is asked when the first is met."""
+    """Names owners of such coins; their network is looked up when the first is met."""
 
     def __init__(self, find_network: Callable[[], Network | None]) -> None:
         self.find_network = find_network

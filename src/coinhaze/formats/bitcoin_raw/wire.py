@@ -70,14 +70,14 @@ class Cursor:
             raise Malformed(f"a size that takes more bytes than it needs: {number} in {size}")
         return number
 
-    def count(self, least: int) -> int:
-        """Give a number of things of at least `least` bytes each, refusing more than can follow.
+    def count(self, minimum: int) -> int:
+        """Give a number of things of at least `minimum` bytes each, refusing more than can follow.
 
         Without this a few bytes could make a reader set aside memory for 2^64 things.
         """
         number = self.compact_size()
-        if number * least > self.end - self.at:
-            raise Malformed(f"{number} things of {least} bytes or more in {self.end - self.at}")
+        if number * minimum > self.end - self.at:
+            raise Malformed(f"{number} things of {minimum} bytes or more in {self.end - self.at}")
         return number
 
     def text(self) -> bytes:
@@ -121,13 +121,13 @@ def id_letters(digests: Octets) -> Octets:
     return _HEX[digests[:, ::-1]].view(np.uint8)
 
 
-def text_column(letters: Octets, *, most: int = MAX_TEXT) -> pa.ChunkedArray:
+def text_column(letters: Octets, *, maximum: int = MAX_TEXT) -> pa.ChunkedArray:
     """Make a column of texts of one length from rows of letters.
 
-    It is cut where a piece would have more than `most` bytes, which its offsets could not reach.
+    It is cut where a piece would have more than `maximum` bytes, which its offsets could not reach.
     """
     rows, length = letters.shape
-    step = max(most // length, 1)
+    step = max(maximum // length, 1)
     parts = [_texts(letters[first : first + step]) for first in range(0, rows, step)]
     return pa.chunked_array(parts, pa.string())
 

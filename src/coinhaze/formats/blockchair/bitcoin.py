@@ -1,20 +1,20 @@
 """Blockchair dumps of Bitcoin and its relatives, a file a day: coins, transactions and blocks.
 
-The index of a transaction in its block is not told, nor the block before a block. Recipients that
+The index of a transaction in its block is not given, nor the block before a block. Recipients that
 are no addresses (`d-...` for data, `m-...`, `s-...`) stand for themselves. Zcash's transactions
 tell what went into all shielded pools together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coinhaze.formats.blockchair.rows import Mined, blocks_batch, is_one_of, read_dump
+from coinhaze.formats.blockchair.rows import Mined, blocks_batch, is_one_of, needs_of, read_dump
 from coinhaze.formats.tabular.table_rows import TableLayout
 from coinhaze.ledger.batches import Batch, table_of, with_columns
 from coinhaze.ledger.columns import HIGHEST_BLOCK, CheckedColumns
@@ -56,12 +56,17 @@ UNNEEDED = (
     "merkle_root", "value", "index",
 )  # fmt: skip
 _LAST_INDEX = 2**32 - 1
-_MOST = 2**63 - 1
+_MAXIMUM = 2**63 - 1
 
 
 def recognises(head: bytes) -> bool:
     """Tell whether the first line is the header of one of the tables."""
     return is_one_of(LAYOUTS, head)
+
+
+def needs(names: Sequence[str]) -> list[tuple[list[str], list[str]]]:
+    """Give for each table the columns it needs that are there, and those that are not."""
+    return needs_of(LAYOUTS, names)
 
 
 def batches(path: Path) -> Iterator[Batch]:
@@ -95,7 +100,7 @@ def _inputs(columns: CheckedColumns) -> dict[str, pa.Table]:
         "vin": columns.numbers("spending_index", _LAST_INDEX),
         "spent_txid": columns.hashes("transaction_hash", start=""),
         "spent_vout": columns.numbers("index", _LAST_INDEX),
-        "value": columns.numbers("value", _MOST),
+        "value": columns.numbers("value", _MAXIMUM),
         "owner": columns.plain("recipient"),
     }
     spenders = {
@@ -119,7 +124,7 @@ def _outputs(columns: CheckedColumns) -> dict[str, pa.Table]:
         "txid": txid,
         "vout": columns.numbers("index", _LAST_INDEX),
         "spendable": pc.invert(dead),
-        "value": columns.numbers("value", _MOST),
+        "value": columns.numbers("value", _MAXIMUM),
         "owner": columns.plain("recipient"),
     }
     makers = {
@@ -165,7 +170,7 @@ def _stated_transactions(
 ) -> pa.Table:
     """Take counts and totals; a coinbase counts an input that is in no table of inputs."""
     number, amount = pa.scalar(None, pa.int64()), columns.numbers
-    totals = {n: amount(n, _MOST, optional=True) for n in ("input_total", "output_total")}
+    totals = {n: amount(n, _MAXIMUM, optional=True) for n in ("input_total", "output_total")}
     if columns.has("shielded_value_delta"):
         # Whether totals count what came out of pools or went into them is not documented.
         shielded = pc.not_equal(columns.signed("shielded_value_delta"), 0)

@@ -3,7 +3,7 @@
 Hexadecimal has no 0x. What one cannot guess:
 
 - Rewards are rows of type synthetic_coinbase, without sender and hash; which are for uncles is not
-  told. They come from the zero address here.
+  given. They come from the zero address here.
 - Calls do not tell the index of their transaction, ERC-20 transfers neither that nor their log
   index: the order of the rows in the file stands for them. Two equal rows of ERC-20 are two
   transfers; two calls at one place of a transaction are one call.
@@ -14,14 +14,14 @@ Hexadecimal has no 0x. What one cannot guess:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coinhaze.formats.blockchair.rows import Mined, blocks_batch, is_one_of, read_dump
+from coinhaze.formats.blockchair.rows import Mined, blocks_batch, is_one_of, needs_of, read_dump
 from coinhaze.formats.ethereum.etl import ETHER_LOGGER
 from coinhaze.formats.ethereum.traces import (
     AFTER_ALL,
@@ -73,7 +73,7 @@ KINDS = {
     COINBASE: "reward",
 }
 TRANSACTION_TYPES = ("call", "create", "call_tree", "create_tree", COINBASE)
-_MOST = 2**31 - 1
+_MAXIMUM = 2**31 - 1
 _ROWS = 2**62 - 1
 _MIXED = (
     "blocks rise and fall through the file, and calls and ERC-20 transfers tell no index: in their "
@@ -84,6 +84,11 @@ _MIXED = (
 def recognises(head: bytes) -> bool:
     """Tell whether the first line is the header of one of the tables."""
     return is_one_of(LAYOUTS, head)
+
+
+def needs(names: Sequence[str]) -> list[tuple[list[str], list[str]]]:
+    """Give for each table the columns it needs that are there, and those that are not."""
+    return needs_of(LAYOUTS, names)
 
 
 def batches(path: Path) -> Iterator[Batch]:
@@ -156,7 +161,7 @@ def _calls(mined: Mined) -> dict[str, pa.Array]:
         "place": _call_place(mined, reward),
         "failed": failed,
         # Nothing says that a call inside a failed one is marked as failed.
-        "told": reward,
+        "stated": reward,
         "moves": pc.and_not(moves, failed),
         "token": mined.repeat(""),
         "amount": amount,
@@ -169,7 +174,7 @@ def _transactions(mined: Mined) -> dict[str, pa.Array]:
     how, amount = columns.texts("type"), columns.amounts("value")
     reward = _rewards(mined, how, TRANSACTION_TYPES)
     failed = columns.flags("failed")
-    index = columns.numbers("index", _MOST, optional=True)
+    index = columns.numbers("index", _MAXIMUM, optional=True)
     columns.require("index", index, pc.invert(reward))
     moves = pc.and_not(pc.not_equal(amount, "0"), failed)
     shared = _shared(mined, "hash", reward, moves)
@@ -177,7 +182,7 @@ def _transactions(mined: Mined) -> dict[str, pa.Array]:
         "position": pc.if_else(reward, pa.scalar(AFTER_ALL), index),
         "place": pc.if_else(reward, _row_place(mined), pa.scalar(b"")),
         "failed": failed,
-        "told": mined.repeat(True),
+        "stated": mined.repeat(True),
         "moves": moves,
         "token": mined.repeat(""),
         "amount": amount,
@@ -194,7 +199,7 @@ def _tokens(mined: Mined) -> dict[str, pa.Array]:
         "position": pa.nulls(len(columns), NUMBER),
         "place": _row_place(mined),
         "failed": mined.repeat(False),
-        "told": mined.repeat(True),
+        "stated": mined.repeat(True),
         "moves": moves,
         "token": token,
         "amount": amount,
@@ -234,7 +239,7 @@ def _shared(mined: Mined, txid: str, reward: pa.Array, moves: pa.Array) -> dict[
 def _row_place(mined: Mined) -> pa.Array:
     """Make the row in the file stand for the place in the transaction."""
     row = np.asarray(mined.row)
-    wide = np.stack([row >> 31, row & _MOST], axis=1).astype(">u4")
+    wide = np.stack([row >> 31, row & _MAXIMUM], axis=1).astype(">u4")
     fixed = pa.Array.from_buffers(pa.binary(8), len(row), [None, pa.py_buffer(wide.tobytes())])
     return pc.cast(fixed, pa.binary())
 

@@ -1,6 +1,7 @@
 r"""Rows of Blockchair's dumps, whatever the chain: which table it is, and what is in a block.
 
-Fields are parted by tabs and never quoted; `\N` is null. A block number of -1 is the mempool's:
+Fields are separated by tabs and never quoted, unless a program wrote them again with commas or
+semicolons; `\N` is null. A block number of -1 is the mempool's:
 such rows are left out.
 """
 
@@ -15,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
+from coinhaze.formats.tabular.column_use import in_small_letters
 from coinhaze.formats.tabular.delimited import open_text, stream_text
 from coinhaze.formats.tabular.pieces import Piece
-from coinhaze.formats.tabular.table_rows import TableLayout
+from coinhaze.formats.tabular.table_rows import TableLayout, names_in
 from coinhaze.ledger.batches import Batch, table_of
 from coinhaze.ledger.columns import HIGHEST_BLOCK, CheckedColumns
 
@@ -39,8 +41,14 @@ class Mined:
 
 def is_one_of(layouts: Sequence[TableLayout], head: bytes) -> bool:
     """Tell whether a file that begins so has a header of one of these tables."""
-    line = head.split(b"\n", 1)[0].decode("utf-8", "replace")
-    return _layout(layouts, line.lstrip("\ufeff").rstrip("\r\n").split("\t")) is not None
+    return _layout(layouts, names_in(head, any_case=True)) is not None
+
+
+def needs_of(
+    layouts: Sequence[TableLayout], names: Sequence[str]
+) -> list[tuple[list[str], list[str]]]:
+    """Give for each table the columns it needs that are there, and those that are not."""
+    return [layout.present(in_small_letters(names)) for layout in layouts]
 
 
 def read_dump(
@@ -50,14 +58,14 @@ def read_dump(
 
     `what` says what the file is not if it is none of the tables.
     """
-    file, names = open_text(path, "\t")
+    file, names, delimiter = open_text(path)
     layout = _layout(layouts, names)
     if layout is None:
         file.close()
         raise LedgerError(f"{path}:1", f"no {what}", value=names[:40])
     pieces = stream_text(
-        path, layout.needed, optional=layout.optional, delimiter="\t", null="\\N", quoted=False,
-        file=file, names=names,
+        path, layout.needed, optional=layout.optional, delimiter=delimiter, null="\\N",
+        quoted=delimiter != "\t", file=file, names=names,
     )  # fmt: skip
     return layout, names, (_mined(piece, layout.needed[0]) for piece in pieces)
 

@@ -25,8 +25,14 @@ import pyarrow.compute as pc
 from coinhaze.errors import LedgerError
 from coinhaze.formats.ethereum import etl
 from coinhaze.formats.ethereum.traces import AFTER_ALL, ZERO_ADDRESS
+from coinhaze.formats.tabular.column_use import in_small_letters
 from coinhaze.formats.tabular.pieces import Piece
-from coinhaze.formats.tabular.table_rows import TableLayout, column_names, names_in, pieces
+from coinhaze.formats.tabular.table_rows import (
+    TableLayout,
+    column_names,
+    names_in,
+    pieces,
+)
 from coinhaze.formats.transfers.columns import AS_NAMED, ColumnChoice
 from coinhaze.ledger.batches import NUMBER, Batch, with_columns
 from coinhaze.ledger.columns import HASH_DIGITS, HIGHEST_BLOCK, CheckedColumns
@@ -79,6 +85,7 @@ def recognises(head: bytes) -> bool:
 
 def recognises_columns(names: Sequence[str]) -> bool:
     """Tell by the names of its columns whether a file is one of cryo's."""
+    names = in_small_letters(names)
     marks = [*_MARKS.values()]
     if any(name.startswith("value_") for name in names) or "topic0" in names:
         marks += [marks for marks, _ in _OTHERS.values()]
@@ -89,18 +96,18 @@ def recognises_columns(names: Sequence[str]) -> bool:
 
 def needs(names: Sequence[str]) -> list[tuple[list[str], list[str]]]:
     """Give for each table the columns it needs that are there, and those that are not."""
-    return [layout.present(names) for layout in _MARKS]
+    return [layout.present(in_small_letters(names)) for layout in _MARKS]
 
 
 def batches(path: Path, *, choice: ColumnChoice = AS_NAMED) -> Iterator[Batch]:
     """Read one file; columns that a user names replace those of sender and recipient."""
-    names = column_names(path)
+    names = column_names(path, any_case=True)
     layout = _layout(path, names)
     if layout is TRACES:
         if choice:
             fix = "leave out --columns and --decimals"
-            raise LedgerError(f"{path}:1", "cryo's traces say themselves what is what", fix=fix)
-        found = etl.trace_batches(path, map(_as_etl, pieces(path, TRACES)))
+            raise LedgerError(f"{path}:1", "the columns of cryo's traces are known", fix=fix)
+        found = etl.trace_batches(path, map(_as_etl, pieces(path, TRACES, any_case=True)))
     else:
         found = _transfers(path, layout, names, choice)
     yield from with_columns(found, layout.use(names, UNNEEDED))
@@ -112,8 +119,8 @@ def _layout(path: Path, names: Sequence[str]) -> TableLayout:
     if layout is None:
         for name, (mark, instead) in _OTHERS.items():
             if set(mark) <= set(names):
-                fix = f"collect {instead}: cryo {instead} --blocks FIRST:LAST"
-                raise LedgerError(where, f"cryo's {name} do not tell what moved", fix=fix)
+                fix = f"collect {instead}: cryo {instead} --blocks as before"
+                raise LedgerError(where, f"cryo's {name} do not say what moved", fix=fix)
         raise LedgerError(where, "no table of cryo", value=list(names)[:20])
     _, gone = layout.present(names)
     if layout is TRACES and not {"transaction_index", "transaction_position"} & set(names):
@@ -130,9 +137,9 @@ def _transfers(
     chosen = choice.found(names, f"{path}:1")
     other = [what for what in chosen if what not in ("from", "to", "amount")]
     if other or choice.decimals:
-        what = f"cryo's {layout.name} say themselves what is what, in the smallest unit"
-        fix = "of --columns and --decimals only from, to and amount can be given"
-        raise LedgerError(f"{path}:1", what, value=str(choice), fix=fix)
+        what = f"cryo's {layout.name} are in the smallest unit and have known columns"
+        fix = "leave out --decimals; of --columns only from, to and amount can be given"
+        raise LedgerError(f"{path}:1", what, fix=fix)
     amount = chosen.get("amount") or next((name for name in EXACT if name in names), "")
     if amount not in EXACT:
         others = [amount] if amount else [name for name in names if name.startswith("value")]
@@ -146,7 +153,7 @@ def _transfers(
     needed = dict.fromkeys((*layout.needed, sender, recipient, amount))
     every = replace(layout, needed=tuple(needed))
     notes = (_NOTES[layout], *([f"read as given: {choice}"] if choice else []))
-    for piece in pieces(path, every):
+    for piece in pieces(path, every, any_case=True):
         table = _rows(piece.columns, layout, sender, recipient, amount)
         yield replace(etl.table_batch(piece, layout, table), notes=notes)
         notes = ()

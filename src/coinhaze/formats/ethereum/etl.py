@@ -39,6 +39,7 @@ from coinhaze.formats.ethereum.traces import (
     places,
     telling,
 )
+from coinhaze.formats.tabular.column_use import in_small_letters
 from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.formats.tabular.table_rows import (
     TableLayout,
@@ -53,11 +54,11 @@ from coinhaze.ledger.columns import ADDRESS_DIGITS, HIGHEST_BLOCK, CheckedColumn
 
 WEI_IN_GWEI = 10**9
 # Gwei are 64 bits wide (EIP-4895).
-MOST_GWEI = 2**64 - 1
+MAX_GWEI = 2**64 - 1
 _ADDRESS = re.compile(f"(0x)?[0-9a-f]{{{ADDRESS_DIGITS}}}")
 _decoder = msgspec.json.Decoder(list[Withdrawal])
 
-_MOST = 2**31 - 1
+_MAXIMUM = 2**31 - 1
 UNNAMED_TOKEN = "unnamed"
 # The address that is to log moves of ether as if it were a token (EIP-7708).
 ETHER_LOGGER = "0x" + "f" * 39 + "e"
@@ -166,7 +167,7 @@ def _checked(paid: Withdrawal, where: Any, row: int) -> dict[str, object]:
         "row": row,
         "index": whole_number(int(paid.index or 0), where(row), field="index of a withdrawal"),
         "address": "0x" + address.removeprefix("0x"),
-        "wei": str(whole_number(gwei, where(row), field=field, most=MOST_GWEI) * WEI_IN_GWEI),
+        "wei": str(whole_number(gwei, where(row), field=field, maximum=MAX_GWEI) * WEI_IN_GWEI),
     }
 
 
@@ -181,7 +182,7 @@ def recognises(head: bytes) -> bool:
 
     The columns of Parquet stand at its end: ask `recognises_columns`.
     """
-    if recognises_columns(names_in(head)):
+    if _fits(names_in(head, any_case=True)):
         return True
     # A line of JSON longer than the head; bitcoin-etl has no such name.
     start = head.lstrip()
@@ -190,17 +191,21 @@ def recognises(head: bytes) -> bool:
 
 def recognises_columns(names: Sequence[str]) -> bool:
     """Tell by the names of its columns whether a file has the format."""
+    return _fits(in_small_letters(names))
+
+
+def _fits(names: Sequence[str]) -> bool:
     return any(layout.fits(names) for layout in LAYOUTS)
 
 
 def needs(names: Sequence[str]) -> list[tuple[list[str], list[str]]]:
     """Give for each table the columns it needs that are there, and those that are not."""
-    return [layout.present(names) for layout in LAYOUTS]
+    return [layout.present(in_small_letters(names)) for layout in LAYOUTS]
 
 
 def batches(path: Path) -> Iterator[Batch]:
     """Read one file."""
-    names = column_names(path)
+    names = column_names(path, any_case=True)
     layout = next((layout for layout in LAYOUTS if layout.fits(names)), None)
     if layout is None:
         what = "no table of ethereum-etl" if any(names) else "nothing tells which table this is"
@@ -214,17 +219,17 @@ def _table_batches(path: Path, layout: TableLayout, names: Sequence[str]) -> Ite
         if "status" not in names and "error" not in names:
             what = "traces with neither `status` nor `error`: nothing tells which calls failed"
             raise LedgerError(f"{path}:1", what, value=list(names)[:40])
-        yield from trace_batches(path, pieces(path, TRACES))
+        yield from trace_batches(path, pieces(path, TRACES, any_case=True))
         return
     convert: Callable[[CheckedColumns], pa.Table] = {
         TRANSACTIONS: _transactions, TOKENS: _tokens, DATAFARM: _datafarm, BLOCKS: _withdrawn,
     }[layout]  # fmt: skip
-    for piece in pieces(path, layout):
+    for piece in pieces(path, layout, any_case=True):
         yield table_batch(piece, layout, convert(piece.columns))
 
 
 def table_batch(piece: Piece, layout: TableLayout, transfers: pa.Table) -> Batch:
-    """Put transfers, with the rows they stand on, and the blocks told of in one batch."""
+    """Put transfers, with the rows they stand on, and the blocks described in one batch."""
     rows = {"transfers": transfers["row"]}
     tables = {"transfers": transfers.drop_columns(["row"])}
     blocks = stated_blocks(piece.columns, layout)
@@ -292,7 +297,7 @@ def _transactions(columns: CheckedColumns) -> pa.Table:
     return transfers_of(
         {
             "height": columns.numbers("block_number", HIGHEST_BLOCK),
-            "position": columns.numbers("transaction_index", _MOST),
+            "position": columns.numbers("transaction_index", _MAXIMUM),
             "step": _repeat(0, n),
             "txid": txid,
             "token": _repeat("", n),
@@ -309,7 +314,7 @@ def _transactions(columns: CheckedColumns) -> pa.Table:
 
 
 def _tokens(columns: CheckedColumns) -> pa.Table:
-    log = columns.numbers("log_index", _MOST)
+    log = columns.numbers("log_index", _MAXIMUM)
     token, amount = columns.addresses("token_address"), columns.amounts("value")
     return transfers_of(
         {
@@ -333,8 +338,8 @@ def _datafarm(columns: CheckedColumns) -> pa.Table:
     return transfers_of(
         {
             "height": columns.numbers("blocknumber", HIGHEST_BLOCK),
-            "position": columns.numbers("txindex", _MOST),
-            "step": columns.numbers("logindex", _MOST),
+            "position": columns.numbers("txindex", _MAXIMUM),
+            "step": columns.numbers("logindex", _MAXIMUM),
             "txid": columns.hashes("txhash"),
             "token": _repeat(UNNAMED_TOKEN, len(columns)),
             "sender": columns.addresses("txfrom"),
@@ -412,7 +417,7 @@ def trace_rows(piece: Piece) -> pa.Table:
             "position": _trace_position(columns, kind, outside),
             "place": _trace_place(columns, outside, row),
             "failed": failed,
-            "told": stated,
+            "stated": stated,
             "moves": moves,
             "token": _repeat("", len(columns)),
             **_parties(columns, kind, moves),
@@ -462,7 +467,7 @@ def _trace_kind(columns: CheckedColumns, kind: pa.Array) -> pa.Array:
 def _trace_txid(
     columns: CheckedColumns, kind: pa.Array, outside: pa.Array, height: pa.Array
 ) -> pa.Array:
-    index = columns.numbers("transaction_index", _MOST, optional=True)
+    index = columns.numbers("transaction_index", _MAXIMUM, optional=True)
     columns.require("transaction_index", index, pc.invert(outside))
     unnamed = pc.binary_join_element_wise(pc.cast(height, TEXT), pc.cast(index, TEXT), ":")
     inside = pc.coalesce(columns.hashes("transaction_hash", optional=True), unnamed)
@@ -470,7 +475,7 @@ def _trace_txid(
 
 
 def _trace_position(columns: CheckedColumns, kind: pa.Array, outside: pa.Array) -> pa.Array:
-    index = columns.numbers("transaction_index", _MOST, optional=True)
+    index = columns.numbers("transaction_index", _MAXIMUM, optional=True)
     last = pc.if_else(pc.equal(kind, "reward"), pa.scalar(AFTER_ALL, NUMBER), pa.scalar(0, NUMBER))
     return pc.if_else(outside, last, index)
 
@@ -484,6 +489,6 @@ def _trace_place(columns: CheckedColumns, outside: pa.Array, row: pa.Array) -> p
         pc.extract_regex(columns.texts("trace_id"), r"_(?P<n>[0-9]{1,9})$"), "n"
     )
     number = pc.coalesce(pc.cast(number, NUMBER), row)
-    wide = np.stack([np.asarray(number) >> 31, np.asarray(number) & _MOST], axis=1).astype(">u4")
+    wide = np.stack([np.asarray(number) >> 31, np.asarray(number) & _MAXIMUM], axis=1).astype(">u4")
     named = pa.Array.from_buffers(pa.binary(8), len(row), [None, pa.py_buffer(wide.tobytes())])
     return pc.if_else(outside, pc.cast(named, pa.binary()), place)

@@ -1,6 +1,6 @@
 """mev-inspect: one block a file, in JSON, with its traces as a node gives them (trace_block).
 
-Amounts are hexadecimal wei. No time is told. What the rules of traces say holds here too.
+Amounts are hexadecimal wei. No time is given. What the rules of traces say holds here too.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Which pool it is only the file's name tells: `deposits_CHAIN_TOKEN_AMOUNT.json`,
 gzip; older files leave out the chain's number. The same money on several chains is several tokens:
 ether of chain 10 is `eth@10`.
 
-Who deposited is not told: each deposit is money of its own, `deposit:TOKEN_AMOUNT:LEAF`, that
+Who deposited is not given: each deposit is money of its own, `deposit:TOKEN_AMOUNT:LEAF`, that
 goes into the account `pool:TOKEN_AMOUNT`. A withdrawal pays its recipient the amount less the fee,
 and the fee goes to `relayers:TOKEN_AMOUNT`, since no event names the relayer. Inside a block
 deposits come first: no withdrawal can come before its deposit. Where a list of deposits is cut
@@ -35,7 +35,13 @@ DIGITS = {
 }  # fmt: skip
 # Chains whose own money needs no number; that of all others is Ethereum's.
 HOME = {"bnb": 56, "matic": 137, "xdai": 100, "avax": 43114}
-MOST_LEAVES = 2**20  # of a pool's tree, which is 20 levels high
+_AGAIN = "the file is damaged or was changed: download the events again"
+_RENAMED = "give the file the name that it was published under"
+_PUBLISHED = (
+    "the file is named as one of {0}: give it as it was published, unchanged; if these are {1}, "
+    "name it {1}_..."
+)
+MAX_LEAVES = 2**20  # of a pool's tree, which is 20 levels high
 EVENTS = 30_000  # in a batch
 
 _NAME = re.compile(
@@ -70,10 +76,14 @@ class _Pool(NamedTuple):
 
 
 _deposits: RecordFormat[_Deposit] = RecordFormat(
-    "deposit of Tornado Cash", msgspec.json.Decoder(_Deposit | list[_Deposit])
+    "deposit of Tornado Cash",
+    msgspec.json.Decoder(_Deposit | list[_Deposit]),
+    hint=_PUBLISHED.format("deposits", "withdrawals"),
 )
 _withdrawals: RecordFormat[_Withdrawal] = RecordFormat(
-    "withdrawal of Tornado Cash", msgspec.json.Decoder(_Withdrawal | list[_Withdrawal])
+    "withdrawal of Tornado Cash",
+    msgspec.json.Decoder(_Withdrawal | list[_Withdrawal]),
+    hint=_PUBLISHED.format("withdrawals", "deposits"),
 )
 
 
@@ -89,8 +99,8 @@ def batches(path: Path) -> Iterator[Batch]:
     """Read the deposits or the withdrawals of one pool."""
     named = _NAME.fullmatch(path.name)
     if named is None:
-        fix = "such as deposits_1_eth_0.1.json: kind, number of the chain, money, amount"
-        raise LedgerError(str(path), "the name of the file must tell the pool", fix=fix)
+        fix = "such as deposits_1_eth_0.1.json: kind, number of the chain, currency, amount"
+        raise LedgerError(str(path), "the name of the file must say which pool it is of", fix=fix)
     pool = _pool(path, chain=named[2], token=named[3], amount=named[4])
     row = 0
     if named[1] == "deposits":
@@ -118,10 +128,12 @@ def _last_row(path: Path) -> int | None:
 
 def _pool(path: Path, *, chain: str | None, token: str, amount: str) -> _Pool:
     if token not in DIGITS:
-        fix = f"one of {', '.join(DIGITS)}"
-        raise LedgerError(
-            str(path), "a money whose smallest unit is not known", value=token, fix=fix
+        fix = (
+            f"known are {', '.join(DIGITS)}; if the file was renamed, give it the name that it was "
+            "published under, else this pool cannot be read"
         )
+        what = "by its name a pool of a currency whose smallest unit is not known"
+        raise LedgerError(str(path), what, value=token, fix=fix)
     units = Decimal(amount).scaleb(DIGITS[token])
     if units != int(units) or not 0 < units < 2**128:
         what = f"an amount with more than {DIGITS[token]} digits after the point, or none at all"
@@ -131,11 +143,19 @@ def _pool(path: Path, *, chain: str | None, token: str, amount: str) -> _Pool:
     return _Pool(token + abroad, f"{token}_{amount}{abroad}", int(units))
 
 
+def _shown(amount: int, pool: _Pool) -> str:
+    """Write an amount as people do, in whole coins."""
+    token = pool.token.partition("@")[0]
+    return f"{Decimal(amount).scaleb(-DIGITS[token]).normalize():f} {token.upper()}"
+
+
 def _deposit_batch(found: Records[_Deposit], pool: _Pool) -> Batch:
     rows = Rows("transfers")
     for number, event in enumerate(found.records):
         where = found.place(number)
-        leaf = whole_number(event.leafIndex, where, field="leafIndex", most=MOST_LEAVES - 1)
+        leaf = whole_number(
+            event.leafIndex, where, field="leafIndex", maximum=MAX_LEAVES - 1, fix=_AGAIN
+        )
         _hash(event.commitment, where, field="commitment")
         rows.add(
             **_moment(event, pool, where, row=leaf, move=0),
@@ -156,10 +176,12 @@ def _withdrawal_batch(found: Records[_Withdrawal], pool: _Pool, numbers: Sequenc
         _hash(event.nullifierHash, where, field="nullifierHash")
         fee = exact_amount(event.fee, where, field="fee")
         if fee > pool.amount:
-            raise LedgerError(where, f"fee is above the pool's {pool.amount}", value=fee)
+            size = _shown(pool.amount, pool)
+            what = f"a fee of {_shown(fee, pool)} in a pool of {size}, as the file is named"
+            raise LedgerError(where, what, fix=_RENAMED)
         to = event.to.lower()
         if not _ADDRESS.fullmatch(to):
-            raise LedgerError(where, "recipient is no address", value=event.to)
+            raise LedgerError(where, "recipient is no address", value=event.to, fix=_AGAIN)
         parts = ((1, to, pool.amount - fee), (2, RELAYERS + pool.name, fee))
         for move, recipient, amount in parts:
             if amount:
@@ -181,8 +203,10 @@ def _moment(
     """Say when a transfer was; withdrawals come after all deposits of their block."""
     step = (row * _SIZES + len(str(2 * pool.amount))) * _MOVES + move
     return {
-        "height": whole_number(event.blockNumber, where, field="blockNumber", most=HIGHEST),
-        "position": row if move == 0 else MOST_LEAVES + row,
+        "height": whole_number(
+            event.blockNumber, where, field="blockNumber", maximum=HIGHEST, fix=_AGAIN
+        ),
+        "position": row if move == 0 else MAX_LEAVES + row,
         "step": step,
         "txid": _hash(event.transactionHash, where, field="transactionHash"),
         "token": pool.token,
@@ -191,7 +215,7 @@ def _moment(
 
 def _hash(text: str, where: str, *, field: str) -> str:
     if not _HASH.fullmatch(text.lower()):
-        raise LedgerError(where, f"{field} is not 0x and 64 hex digits", value=text)
+        raise LedgerError(where, f"{field} is not 0x and 64 hex digits", value=text, fix=_AGAIN)
     return text.lower()
 
 
@@ -200,4 +224,4 @@ def _time(stated: int | str | None, where: str) -> int | None:
         return None
     if isinstance(stated, str) and not re.fullmatch("[0-9]{1,12}", stated, re.ASCII):
         raise LedgerError(where, "timestamp is not a whole number of seconds", value=stated)
-    return whole_number(int(stated), where, field="timestamp", most=LATEST)
+    return whole_number(int(stated), where, field="timestamp", maximum=LATEST)

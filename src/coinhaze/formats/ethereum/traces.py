@@ -32,7 +32,7 @@ AFTER_ALL = 2**31 - 1
 IDLE_CALLS = ("delegatecall", "callcode", "staticcall")
 HELD = 1 << 18  # rows, of about 250 bytes; up to twice as many are there at a time
 AT_ONCE = 1 << 16  # rows a batch
-# `row` counts rows of the file. `place` sorts as the tree is walked. `told` says that `failed`
+# `row` counts rows of the file. `place` sorts as the tree is walked. `stated` says that `failed`
 # minds failures above already; if not, all rows of a transaction must be there to look them up.
 # Position is null where the source does not tell: the order in the file stands for it.
 HELD_SCHEMA = pa.schema(
@@ -43,7 +43,7 @@ HELD_SCHEMA = pa.schema(
         ("position", NUMBER),
         ("place", pa.binary()),
         ("failed", FLAG),
-        ("told", FLAG),
+        ("stated", FLAG),
         ("moves", FLAG),
         ("token", TEXT),
         ("sender", TEXT),
@@ -60,7 +60,7 @@ Bools = npt.NDArray[np.bool_]
 def places(columns: CheckedColumns, name: str, separator: str, deepest: int) -> pa.Array:
     """Give places in a tree, as text such as 0,8,1 or as lists, in bytes that sort as they do.
 
-    Four bytes a step, the highest first; the root has none. Text would put 10 before 2.
+    Four bytes per step, the highest first; the root has none. Text would put 10 before 2.
     """
     column = columns.plain(name)
     kind = column.type
@@ -127,7 +127,7 @@ def _as_binary(steps: np.ndarray, lengths: np.ndarray) -> pa.Array:
 def telling(table: pa.Table) -> pa.Table:
     """Leave out rows that say nothing, and what the others say of money that did not move."""
     # Where one row cannot tell, any other may stand above it.
-    if pc.all(table["told"], min_count=0).as_py():
+    if pc.all(table["stated"], min_count=0).as_py():
         table = table.filter(pc.or_(table["moves"], table["failed"]))
     for name in ("token", "sender", "recipient", "amount", "kind"):
         column = pc.if_else(table["moves"], table[name], pa.scalar(None, TEXT))
@@ -285,13 +285,13 @@ def failures(order: _Order, path: Path) -> Bools:
     nearest = np.arange(len(code))
     rows = nearest.copy()
     above = order.above[order.place]
-    orphans = ~order.flag("told") & (order.depth[order.place] > 0)
+    orphans = ~order.flag("stated") & (order.depth[order.place] > 0)
     first_look = True
     while len(rows := rows[above >= 0]):
         above = above[above >= 0]
-        asked = base[rows] + above
-        at = np.minimum(np.searchsorted(code, asked), len(code) - 1)
-        found = code[at] == asked
+        wanted = base[rows] + above
+        at = np.minimum(np.searchsorted(code, wanted), len(code) - 1)
+        found = code[at] == wanted
         nearest[rows[found]] = at[found]
         if first_look:
             orphans[rows[found]] = False

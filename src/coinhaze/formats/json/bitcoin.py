@@ -1,4 +1,4 @@
-"""Blocks as bitcoind's `getblock` gives them with verbosity 2 or 3: one a line, or one a file.
+"""Blocks as bitcoind's `getblock` gives them with verbosity 2 or 3: one per line, or one per file.
 
 Values are decimal bitcoin, read digit by digit, never as floats. Verbosity 3 tells the value and
 address of the coins spent, verbosity 2 does not.
@@ -20,7 +20,7 @@ from coinhaze.formats.bitcoin_raw.networks import Network
 from coinhaze.formats.bitcoin_raw.scripts import KeyNames, Script, network_in
 from coinhaze.formats.json.records import FAULTS, RecordFormat
 from coinhaze.formats.tabular.coin_rows import (
-    MOST,
+    MAXIMUM,
     ROWS,
     InputRows,
     OutputRows,
@@ -37,7 +37,7 @@ from coinhaze.formats.tabular.coin_rows import (
 from coinhaze.ledger.batches import FLAG, NUMBER, Batch
 
 SATOSHI = 100_000_000
-MOST_BITCOIN = Decimal(MOST) / SATOSHI
+MAX_BITCOIN = Decimal(MAXIMUM) / SATOSHI
 # More digits than any value has; beyond them it refuses instead of rounding.
 _exact = Context(prec=60, traps=[Inexact, InvalidOperation])
 
@@ -148,7 +148,7 @@ def satoshi(value: object, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise LedgerError(where, what, value=value, fix="numbers, parsed without floats")
     number = Decimal(value)
-    if not number.is_finite() or not 0 <= number <= MOST_BITCOIN:
+    if not number.is_finite() or not 0 <= number <= MAX_BITCOIN:
         raise LedgerError(where, what, value=value)
     try:
         whole = _exact.multiply(number, Decimal(SATOSHI))
@@ -180,10 +180,12 @@ def _batch(blocks: Sequence[_Block], where: Place, read: int, names: KeyNames) -
     for number, block in enumerate(blocks):
         _check_block(block, where(number))
     stated = [StatedBlock(b.height, b.hash, b.previous, b.time, b.count, b.root) for b in blocks]
-    transactions, told = rows_of_blocks(stated, [[t.txid for t in b.tx] for b in blocks], where)
+    transactions, block_rows = rows_of_blocks(
+        stated, [[t.txid for t in b.tx] for b in blocks], where
+    )
     records, place = [t for b in blocks for t in b.tx], transactions.place
     outputs, inputs = _outputs(records, place, names), _inputs(records, place, names)
-    return coin_batch(transactions, outputs, inputs, digits=64, blocks=told, read=read)
+    return coin_batch(transactions, outputs, inputs, digits=64, blocks=block_rows, read=read)
 
 
 def _check_block(block: _Block, where: str) -> None:

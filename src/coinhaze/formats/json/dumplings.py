@@ -1,9 +1,9 @@
-"""Dumplings: transactions around CoinJoins of Bitcoin, one a line.
+"""Dumplings: transactions around CoinJoins of Bitcoin, one per line.
 
 A line is `txid:::block:::index:::time:::inputs:::outputs`, where an input is written
 `txid-vout-value+script+type`, an output `value+script+type`, and `}{` stands between two of them.
-Values are whole satoshi. A block is named by its hash and no height is told, so the block's time in
-seconds takes the height's place: windows and order go by it. Should times of blocks run backwards
+Values are whole satoshi. A block is named by its hash and no height is given, so the block's time
+in seconds takes the height's place: windows and order go by it. Should times of blocks run back
 between a coin and its spending, the ledger is refused when it is read. An index of 0, which only a
 coinbase can have and no coinbase is listed, means that the index is not known.
 """
@@ -54,7 +54,7 @@ class _Line(NamedTuple):
 
 
 def recognises(head: bytes) -> bool:
-    """Tell whether a file begins with a transaction and its block, parted by three colons."""
+    """Tell whether a file begins with a transaction and its block, separated by three colons."""
     return _HEAD.match(head.removeprefix(BOM)) is not None
 
 

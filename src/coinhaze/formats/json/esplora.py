@@ -1,4 +1,4 @@
-"""Esplora and mempool.space transactions: one a line, an array (a page) of them, or one a file.
+"""Esplora and mempool.space transactions: one per line, an array (a page) of them, or one per file.
 
 Values are whole satoshi. A block tells no order of its transactions but that the coinbase comes
 first. Transactions without a block, confirmed by nobody yet, are all put at one height, one above

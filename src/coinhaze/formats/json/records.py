@@ -14,12 +14,14 @@ from typing import BinaryIO, Generic, TypeVar
 
 import msgspec
 
-from coinhaze.errors import InputError, LedgerError
+from coinhaze.errors import InputError, LedgerError, first_few
 from coinhaze.formats.compression import BOM, SUFFIXES, errors_of_reading, open_plain
 
 T = TypeVar("T")
 
 PIECE = 1 << 20
+_CUT = "cut short or damaged: one record a line, or whole values; export or download it again"
+_OTHER = "give what the program wrote, unchanged; --format names another format"
 LONGEST = 1 << 28
 NAMES = (".json", ".jsonl", ".ndjson")
 # What decoding any bytes can raise; ArithmeticError comes from numbers no Decimal can hold.
@@ -48,8 +50,8 @@ class RecordFormat(Generic[T]):
     decoder: msgspec.json.Decoder[T | list[T]]
     hint: str = ""
 
-    def records(self, path: Path, size: Callable[[T], int], most: int) -> Iterator[Records[T]]:
-        """Read a file, or the JSON files of a folder by name, about `most` rows at a time.
+    def records(self, path: Path, size: Callable[[T], int], maximum: int) -> Iterator[Records[T]]:
+        """Read a file, or the JSON files of a folder by name, about `maximum` rows at a time.
 
         `size` tells how many rows a record makes.
         """
@@ -62,7 +64,7 @@ class RecordFormat(Generic[T]):
                     group.records.append(record)
                     group.places.append(place)
                     rows += size(record)
-                    if rows >= most:
+                    if rows >= maximum:
                         yield replace(group, read=read)
                         group, rows = Records([], []), 0
         if group.records:
@@ -134,12 +136,16 @@ class RecordFormat(Generic[T]):
         odd = re.search(rb"[-+]?\b(NaN|Infinity)\b", text)
         if isinstance(error, msgspec.ValidationError):
             fault, _, path = str(error).partition(" - at ")
-            what = f"not a {self.name}: {fault}" + (f" at {path}" if path else "")
-            return LedgerError(where, what, value=_value_at(text, path.strip("`")), fix=self.hint)
+            at = re.sub(r"^\$(\[[0-9]+\])*\.?", "", path.strip("`"))
+            what = f"not a {self.name}: {fault}" + (f" at {at}" if at else "")
+            seen = _value_at(text, path.strip("`"))
+            if isinstance(seen, dict) and "missing required" in fault:
+                what, seen = f"{what}; its fields are {first_few(list(seen), 20)}", None
+            return LedgerError(where, what, value=seen, fix=self.hint or _OTHER)
         if odd:
-            return LedgerError(where, f"{odd[0].decode()} is not a number")
+            return LedgerError(where, f"{odd[0].decode()} is not a number", fix="export it again")
         what = f"not a {self.name}, not even JSON: {error or type(error).__name__}"
-        return LedgerError(where, what, value=text[:60])
+        return LedgerError(where, what, value=text[:60], fix=_CUT)
 
 
 def files_of(path: Path) -> list[Path]:

@@ -65,7 +65,12 @@ def read_wallet_labels(text: str, where: str) -> list[WalletLabel]:
     """Read lines of labels: those of coins, addresses and transactions."""
     if text.lstrip().startswith("["):
         raise LedgerError(where, "an array where BIP-329 has lines", fix=_FIX)
-    found = [_label(line, place) for place, line in _lines(text, where)]
+    lines = list(_lines(text, where))
+    following = [line.lstrip() for _, line in lines[1:]] + ["{"]
+    found = [
+        _label(line, place, parted=not after.startswith("{"))
+        for (place, line), after in zip(lines, following, strict=True)
+    ]
     return [label for label in found if label is not None]
 
 
@@ -75,17 +80,18 @@ def _lines(text: str, where: str) -> Iterator[tuple[str, str]]:
             yield f"{where}:{number}", line
 
 
-def _label(line: str, where: str) -> WalletLabel | None:
+def _label(line: str, where: str, *, parted: bool) -> WalletLabel | None:
+    """Read a line; it is `parted` if the next one begins no object."""
     try:
         read = _decode(line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise LedgerError(where, f"no label of BIP-329: {error}", fix=_FIX) from None
+        why = "the object goes on over several lines" if parted else str(error)
+        raise LedgerError(where, f"not a BIP-329 label: {why}", fix=_FIX) from None
     if read.type not in READ:
         near = next((known for known in _KNOWN if known == read.type.strip().lower()), None)
         if near is not None and near != read.type:
-            raise LedgerError(
-                where, "a type in other letters", value=read.type, fix=f"write {near}"
-            )
+            fix = f"write {near}"
+            raise LedgerError(where, "type must be lower case", value=read.type, fix=fix)
         return None
     ref = read.ref
     if read.type == OUTPUT:

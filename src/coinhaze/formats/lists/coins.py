@@ -1,15 +1,18 @@
-"""A wallet's coins as people keep them: which coins are asked about, and what they are called.
+"""A wallet's coins as people keep them: which coins are meant, and what they are called.
 
 | file | content |
 |---|---|
 | text | one coin `txid:vout`, one address or one public key, a line; `#` begins a comment |
 | CSV | a header with `txid` and `vout`, or `coin` (or `output`), or `address`; also `label` |
-| JSON lines | labels of a wallet (BIP-329): those of coins and addresses |
+| JSON lines | labels of a wallet (BIP-329): those of coins and addresses, spent ones left out |
 | JSON | an array of such texts, or of objects with those names |
 
 Sparrow's export of UTXOs is such CSV; `listunspent` of Bitcoin Core and of Electrum, and what
-Electrum's servers list, are such JSON; so is `listdescriptors`, by its keys. What other commands
-of theirs give names no coins, or not all: it is refused, with the command to take instead.
+Electrum's servers list, are such JSON; so is `listdescriptors`, by its keys. Core's
+`listtransactions` names the coins of payments received, some of which may be spent by now: those
+are left out, and change is not there. What other commands of theirs give names no coins (a history
+of Electrum lists transactions, and not which outputs are the wallet's): it is refused, with the
+command to take instead.
 
 Values are compared with the ledger's: `amount` in whole coins, and `value` in the smallest unit
 unless it has a point, as Sparrow (in BTC) and Electrum write it; Sparrow may write a comma instead.
@@ -38,9 +41,16 @@ from coinhaze.formats.descriptors import (
 )
 from coinhaze.formats.json.records import FAULTS
 from coinhaze.formats.lists.bip329 import ADDRESS, OUTPUT, is_bip329, read_wallet_labels
-from coinhaze.formats.lists.labels import csv_rows, decoded, names_by_line, normal_address
+from coinhaze.formats.lists.labels import (
+    COMMENT,
+    csv_rows,
+    decoded,
+    names_by_line,
+    normal_address,
+)
 from coinhaze.formats.tabular.column_use import plain_name
 from coinhaze.ledger.checks import check_name, exact_amount
+from coinhaze.ledger.columns import HEADER_AGAIN
 
 LARGEST = 1 << 28  # bytes, unpacked
 COIN_UNIT = 100_000_000  # satoshi in a coin, the same in every chain a node lists coins of
@@ -59,7 +69,7 @@ _COLUMNS = {
     }.items()
     for spelt in spellings
 }
-_NO_CHANGE = "bitcoin-cli listunspent"
+_NO_CHANGE = "bitcoin-cli listunspent > coins.json"
 _COIN = re.compile(r"(?P<txid>\S+):(?P<vout>[0-9]{1,10})", re.ASCII)
 _HASH = re.compile("[0-9a-fA-F]{64}")
 # As Sparrow writes it where a comma stands for the point; fewer places may be thousands.
@@ -81,11 +91,13 @@ class ListedCoin:
     label: str | None = None
     value: int | None = None
     keys: tuple[Descriptor, ...] = ()
+    received: bool = False  # listed as a payment: it may be spent by now, and is then left out
+    labelled: bool = False  # by a wallet's labels, which name what was spent too: likewise
 
 
 def read_coin_list(path: str | Path) -> list[ListedCoin]:
-    """Read a list of coins or addresses; the format is told by what the file begins with."""
-    content = read_plain(Path(path), most=LARGEST, what="coins")
+    """Read a list of coins or addresses; the format is recognised by what the file begins with."""
+    content = read_plain(Path(path), maximum=LARGEST, what="coins")
     return parse_coin_list(content, where=str(path))
 
 
@@ -95,6 +107,11 @@ def parse_coin_list(content: bytes, *, where: str = "coins") -> list[ListedCoin]
     >>> parse_coin_list(b"txid,vout,label\\nt,1,rent")[0].coin
     't:1'
     """
+    from coinhaze.formats.lists.recognise import side_file
+
+    beside = side_file(content[:512])
+    if beside is not None and not beside.has_coins:
+        raise beside.instead_of("list of coins", where)
     text = decoded(content, where)
     hide_wallet_keys(text)
     refuse_private(text, where)
@@ -113,7 +130,7 @@ def parse_coin_list(content: bytes, *, where: str = "coins") -> list[ListedCoin]
         rows = ((place, {"coin": name}) for place, name in names_by_line(text, where))
     listed = [_entry(place, row) for place, row in rows]
     if not listed:
-        raise InputError(f"{where}: lists no coin: write txid:vout or an address, one a line")
+        raise InputError(f"{where}: lists no coin: write txid:vout or an address, one per line")
     _refuse_twice(listed)
     return listed
 
@@ -121,11 +138,11 @@ def parse_coin_list(content: bytes, *, where: str = "coins") -> list[ListedCoin]
 def names_coins(header: Sequence[str]) -> bool:
     """Tell by the names of its columns whether a table lists coins.
 
-    >>> names_coins(["Date (UTC)", "Output", "Address", "Label", "Value"])
+    >>> names_coins(["Date (UTC)", "Output", "Address", "Label", "Value (BTC)"])
     True
     """
     stated = {_COLUMNS.get(plain_name(name)) for name in header}
-    return {"txid", "vout"} <= stated or {"coin", "value"} <= stated
+    return {"txid", "vout"} <= stated or ("coin" in stated and bool(stated & {"value", "amount"}))
 
 
 def parse_entry(text: str, where: str = "coin") -> ListedCoin:
@@ -144,7 +161,7 @@ def _from_labels(text: str, file: str) -> Iterator[Row]:
     for read in read_wallet_labels(text, file):
         if read.type in names:
             label = {} if read.label is None else {"label": read.label}
-            yield read.where, {names[read.type]: read.ref} | label
+            yield read.where, {names[read.type]: read.ref, "labelled": True} | label
 
 
 def _keys_by_line(text: str, where: str) -> Iterator[tuple[str, str]]:
@@ -152,7 +169,7 @@ def _keys_by_line(text: str, where: str) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(text.split("\n"), 1):
         name = line.strip()
         if not (checked := _CHECKED.match(name)):
-            name = name.partition("#")[0].strip()
+            name = COMMENT.sub("", name).strip()
         if name:
             yield f"{where}:{number}", checked[0] if checked else name
 
@@ -169,7 +186,7 @@ def _from_csv(text: str, file: str) -> Iterator[Row]:
     for where, row in rows:
         cells = [cell.strip() for cell in row]
         if cells == header:
-            raise LedgerError(where, "the header again", fix="remove this line")
+            raise LedgerError(where, "header repeated", fix=HEADER_AGAIN)
         yield where, {name: cell for name, cell in zip(stated, cells, strict=True) if cell}
 
 
@@ -177,7 +194,8 @@ def _not_coins(header: list[str]) -> tuple[str, str]:
     """Say what a table is that names no coins, and what to take instead."""
     plain = {plain_name(name) for name in header}
     if {"octransactionhash", "transactionhash"} & plain:
-        return "a history of Electrum, which names no coins", "run listunspent in its console"
+        fix = "list the coins instead: electrum listunspent > coins.json, or in its console"
+        return "a history of Electrum, which names no coins", fix
     if {"txid", "balance"} <= plain:
         fix = "export the UTXOs tab instead of the transactions"
         return "Sparrow's transactions, which name no coins", fix
@@ -202,6 +220,7 @@ class _Unspent(msgspec.Struct):
     value: int | str | None = None
     value_sats: int | None = None
     category: str | None = None  # listtransactions of Bitcoin Core
+    confirmations: int | None = None
     txids: list[str] | None = None  # listreceivedbyaddress
     desc: str | None = None  # listdescriptors, also beside the coins of listunspent
 
@@ -210,6 +229,7 @@ _THEIRS = {
     "prevout_hash": "txid", "tx_hash": "txid", "prevout_n": "vout", "tx_pos": "vout",
     "value_sats": "value",
 }  # fmt: skip
+_RECEIVED = ("receive", "generate", "immature")  # of listtransactions; others are not one's coins
 _JSON = msgspec.json.Decoder(list[str | _Unspent])
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -226,9 +246,13 @@ def _from_json(text: str, file: str) -> Iterator[Row]:
             yield where, {"coin": entry.strip()}
             continue
         if entry.category is not None:
-            what = "payments as listtransactions gives them, which lack the change"
-            raise LedgerError(where, what, fix=_NO_CHANGE)
+            if entry.category in _RECEIVED and (entry.confirmations or 0) >= 0:
+                names = ("txid", "vout", "amount", "label")
+                known = {n: v for n in names if (v := getattr(entry, n)) is not None}
+                yield where, known | {"received": True}
+            continue
         stated = {name: v for name, v in msgspec.structs.asdict(entry).items() if v is not None}
+        stated.pop("confirmations", None)
         descriptor = stated.pop("desc", None)
         if not stated and descriptor is not None:
             stated = {"coin": descriptor}
@@ -254,7 +278,9 @@ def _array(text: str, file: str) -> str | msgspec.Raw:
         return found["descriptors"]
     if "transactions" in found:
         what = "a history of Electrum, which names no coins"
-        raise LedgerError(file, what, fix="electrum listunspent")
+        raise LedgerError(
+            file, what, fix="list the coins instead: electrum listunspent > coins.json"
+        )
     keys = list(found)[:8]
     fix = f"an array, as listunspent gives it: {_NO_CHANGE}"
     raise LedgerError(file, "an object where a list of coins is expected", value=keys, fix=fix)
@@ -264,20 +290,34 @@ def _entry(where: str, row: Mapping[str, object]) -> ListedCoin:
     name = row.get("coin")
     if "txid" in row or "vout" in row:
         name = f"{row.get('txid', '')}:{row.get('vout', '')}"
-    label = None if "label" not in row else check_name(row["label"], where, field="label")
+    label = row.get("label") or None  # Core writes an empty one where there is none
+    label = None if label is None else check_name(label, where, field="label")
     if name is None:
         address = row.get("address")
-        return ListedCoin(where, address=_address(address, where), label=label)
+        if address is None:
+            fix = "write txid:vout or an address; delete the line if it is a total"
+            raise LedgerError(where, "names no coin", value=list(row.values()), fix=fix)
+        return ListedCoin(
+            where, address=_address(address, where), label=label, labelled="labelled" in row
+        )
     if is_key(str(name)):
         return ListedCoin(where, label=label, keys=parse_keys(str(name), where))
     coin = _COIN.fullmatch(str(name))
     if coin is None:
         if "txid" in row or ":" in str(name):
             fix = "a transaction's id and the number of its output"
+            if "txid" in row and "vout" not in row:
+                fix += ", which is missing: vout in Core's lists, prevout_n in Electrum's"
             raise LedgerError(where, "not a coin txid:vout", value=name, fix=fix)
+        if _HASH.fullmatch(str(name)):
+            fix = f"write {name}:N, N being the output that is yours, counted from 0"
+            raise LedgerError(where, "a transaction without the number of an output", fix=fix)
         return ListedCoin(where, address=_address(name, where), label=label)
     txid = coin["txid"].lower() if _HASH.fullmatch(coin["txid"]) else coin["txid"]
-    return ListedCoin(where, f"{txid}:{int(coin['vout'])}", None, label, _value(row, where))
+    return ListedCoin(
+        where, f"{txid}:{int(coin['vout'])}", None, label, _value(row, where),
+        received="received" in row, labelled="labelled" in row,
+    )  # fmt: skip
 
 
 def _address(address: object, where: str) -> str:
@@ -288,15 +328,21 @@ def _address(address: object, where: str) -> str:
 
 
 def _value(row: Mapping[str, object], where: str) -> int | None:
-    """Give a value in the smallest unit, if one is told."""
+    """Give a value in the smallest unit, if one is given."""
     amount, value = row.get("amount"), row.get("value")
     if amount is not None:
+        if isinstance(amount, str) and _COMMA.fullmatch(amount):
+            amount = amount.replace(",", ".")
         if not _is_amount(amount):
-            raise LedgerError(where, "not an amount in coins, of 8 places at most", value=amount)
+            what = "not an amount in coins, of 8 places at most"
+            raise LedgerError(where, what, value=amount, fix="with a point, such as 5.50")
         return int(Decimal(str(amount)) * COIN_UNIT)
     if isinstance(value, str) and not value.isdecimal():
         if not (_POINT.fullmatch(value) or _COMMA.fullmatch(value)):
-            fix = "digits of the smallest unit, or whole coins with a point and at most 8 places"
+            fix = (
+                "digits of the smallest unit, or whole coins with a point and at most 8 places; "
+                "nothing between thousands"
+            )
             raise LedgerError(where, "value is not an amount", value=value, fix=fix)
         return int(Decimal(value.replace(",", ".")) * COIN_UNIT)
     return None if value is None else exact_amount(value, where, field="value")

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.formats.lists.labels import read_labels
+from coinhaze.formats.lists.labels import names_by_line, read_labels
 from coinhaze.formats.tabular.delimited import read_text
 from coinhaze.ledger.checks import exact_amount
 from coinhaze.ledger.links import ROUNDING, Link
+
+_PARTED = re.compile('[,;\t]|^".*"$')  # what tables and JSON have between names, or around them
+_TABLE = (
+    "write the name alone; a table is a .csv whose header calls the column of the names `address`, "
+    "and JSON is a .json"
+)
 
 
 def read_opening(path: str | Path) -> dict[str, int]:
@@ -32,7 +39,7 @@ def read_history(path: str | Path) -> dict[str, list[int]]:
 
 
 def read_listed(path: str | Path) -> list[str]:
-    """Read one name a line; empty lines and lines beginning with # are passed over.
+    """Read one name per line; `#` begins a comment, except within a name.
 
     Lists of addresses in CSV, JSON and YAML are read too: see labels.py.
     """
@@ -44,10 +51,23 @@ def read_listed(path: str | Path) -> list[str]:
         raise InputError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as text: {error}") from None
-    names = [line.strip() for line in text.splitlines()]
-    names = [name for name in names if name and not name.startswith("#")]
+    return parse_listed(text, str(path))
+
+
+def parse_listed(text: str, where: str) -> list[str]:
+    """Read text as `read_listed` reads a file of names.
+
+    >>> parse_listed("# known\\nalice  # since 2022\\nbob#2\\n", "list")
+    ['alice', 'bob#2']
+    """
+    names = []
+    for place, name in names_by_line(text, where):
+        if _PARTED.search(name):
+            what = "no single name: one line of a list of names is one name"
+            raise LedgerError(place, what, value=name[:80], fix=_TABLE)
+        names.append(name)
     if not names:
-        raise InputError(f"{path}: lists no name: write one a line")
+        raise InputError(f"{where}: lists no name: write one per line")
     return names
 
 

@@ -3,7 +3,7 @@
 | file | content |
 |---|---|
 | CSV | a header with `address` and, if known, `name` or `label`, and `programme`; others are left |
-| TXT | one address a line; `#` begins a comment |
+| TXT | one address per line; `#` at the beginning of a line or after a blank begins a comment |
 | JSON | an array of addresses, as OFAC's lists have it, or an object of address: name |
 | JSON lines | labels of a wallet (BIP-329): those of addresses, coins and transactions |
 | YAML | a GraphSense TagPack: `tags` with `address` and `label`, where need be from the header |
@@ -24,19 +24,28 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from coinhaze.errors import InputError, LedgerError, UsageError
 from coinhaze.formats.compression import SUFFIXES, read_plain
 from coinhaze.formats.lists.bip329 import ADDRESS, is_bip329, read_wallet_labels
-from coinhaze.formats.tabular.delimited import separator_of
+from coinhaze.formats.tabular.delimited import WHOLE_ROW, fields, header_names, separator_of
 from coinhaze.ledger.checks import check_name
+from coinhaze.ledger.text import text_buffers
 
 LARGEST = 1 << 28  # bytes, unpacked
 LARGEST_YAML = 1 << 25
 DEEPEST_YAML = 16
-MOST_ALIASES = 1000
+MAX_ALIASES = 1000
 
-_ETHEREUM = re.compile("0[xX][0-9a-fA-F]{40}")
+# Case is a checksum in the first and means nothing in the second, which codes on paper write so.
+_ETHEREUM = "0[xX][0-9a-fA-F]{40}"
+_BECH32 = "(?:BC|TB|BCRT|LTC|TLTC)1[02-9AC-HJ-NP-Z]{6,}"
+_IN_ANY_CASE = re.compile(f"{_ETHEREUM}|{_BECH32}")
+COMMENT = re.compile(r"(?:^|\s)#.*")
+_ADDRESS = "call the column of the addresses `address`, that of their names `name`"
 _NOTHING = ("", "~", "null", "Null", "NULL")
 # Where, address, name; and the programme, if the file has one.
 Tag = tuple[str, str, str | None] | tuple[str, str, str | None, str | None]
@@ -52,9 +61,9 @@ class Labels:
 
 
 def read_labels(path: str | Path) -> Labels:
-    """Read a list of addresses; the format is told by its name or, if that says none, by itself."""
+    """Read a list of addresses; recognised by its name or, failing that, by its content."""
     path = Path(path)
-    text = decoded(read_plain(path, most=LARGEST, what="labels"), str(path))
+    text = decoded(read_plain(path, maximum=LARGEST, what="labels"), str(path))
     suffixes = [s.lower() for s in path.suffixes if s not in SUFFIXES]
     suffix = suffixes[-1] if suffixes else ""
     if is_bip329(text):
@@ -86,12 +95,27 @@ def _wallet_labels(text: str, path: Path) -> Labels:
 
 
 def normal_address(address: str) -> str:
-    """Write an address as ledgers do: Ethereum's in lower case, others as they are.
+    """Write an address as ledgers do: Ethereum's and bech32 in lower case, others as they are.
 
     >>> normal_address("0x01E2919679362dFBC9ee1644Ba9C6da6D6245BB1")
     '0x01e2919679362dfbc9ee1644ba9c6da6d6245bb1'
+    >>> normal_address("BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4"), normal_address("Alice")
+    ('bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', 'Alice')
     """
-    return address.lower() if _ETHEREUM.fullmatch(address) else address
+    return address.lower() if _IN_ANY_CASE.fullmatch(address) else address
+
+
+def normal_addresses(names: pa.Array) -> pa.Array:
+    """Write a column of names as `normal_address` does each.
+
+    >>> normal_addresses(pa.array(["0x01E2919679362dFBC9ee1644Ba9C6da6D6245BB1", "Alice"]))[0]
+    <pyarrow.StringScalar: '0x01e2919679362dfbc9ee1644ba9c6da6d6245bb1'>
+    """
+    _, letters = text_buffers(names)
+    if not np.any((letters >= ord("A")) & (letters <= ord("Z"))):
+        return names
+    same = pc.match_substring_regex(names, f"^(?:{_IN_ANY_CASE.pattern})$")
+    return pc.if_else(same, pc.ascii_lower(names), names)
 
 
 def _labels(tags: Iterable[Tag]) -> Labels:
@@ -120,9 +144,9 @@ def decoded(content: bytes, where: str) -> str:
 
 
 def names_by_line(text: str, where: str) -> Iterator[tuple[str, str]]:
-    """Give one name a line, with its place; `#` begins a comment."""
+    """Give one name per line, with its place; `#` begins a comment, except within a name."""
     for number, line in enumerate(text.split("\n"), 1):
-        name = line.partition("#")[0].strip()
+        name = COMMENT.sub("", line).strip()
         if name:
             yield f"{where}:{number}", name
 
@@ -130,7 +154,7 @@ def names_by_line(text: str, where: str) -> Iterator[tuple[str, str]]:
 def csv_rows(text: str, where: str) -> Iterator[tuple[str, list[str]]]:
     """Give the rows of CSV with their places, first the header, whose width all others have.
 
-    They are parted by commas, semicolons or tabs, whichever the header has most of.
+    They are separated by commas, semicolons or tabs, whichever the header has most of.
     """
     separator = separator_of(text.partition("\n")[0])
     lines = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
@@ -140,15 +164,16 @@ def csv_rows(text: str, where: str) -> Iterator[tuple[str, list[str]]]:
         for row in lines:
             here = f"{where}:{lines.line_num}"
             if len(row) != len(header):
-                what = f"a row of {len(row)} fields where the header has {len(header)}"
-                raise LedgerError(here, what, value=",".join(row))
+                what = f"{fields(len(row))} where the header has {len(header)}"
+                raise LedgerError(here, what, value=separator.join(row), fix=WHOLE_ROW)
             yield here, row
     except csv.Error as error:
         raise LedgerError(f"{where}:{lines.line_num}", f"not CSV: {error}") from None
 
 
 def _is_header(line: str) -> bool:
-    return "address" in [name.strip().strip('"') for name in line.split(",")]
+    names = header_names(line, separator_of(line))
+    return "address" in [name.strip().lower() for name in names]
 
 
 def _from_csv(text: str, path: Path) -> Iterator[Tag]:
@@ -158,7 +183,7 @@ def _from_csv(text: str, path: Path) -> Iterator[Tag]:
     name = _column(header, ("name", "label"), path)
     programme = _column(header, ("programme", "program", "programs"), path)
     if address is None:
-        raise LedgerError(f"{path}:1", "no column 'address'", value=header)
+        raise LedgerError(f"{path}:1", "no column 'address'", value=header, fix=_ADDRESS)
 
     def cell(row: list[str], column: int | None) -> str | None:
         return None if column is None else row[column].strip()
@@ -168,7 +193,7 @@ def _from_csv(text: str, path: Path) -> Iterator[Tag]:
 
 
 def _column(header: list[str], names: tuple[str, ...], path: Path) -> int | None:
-    found = [number for number, name in enumerate(header) if name in names]
+    found = [number for number, name in enumerate(header) if name.lower() in names]
     if len(found) > 1:
         raise LedgerError(f"{path}:1", f"more than one column {' or '.join(names)}", value=header)
     return found[0] if found else None
@@ -177,6 +202,11 @@ def _column(header: list[str], names: tuple[str, ...], path: Path) -> int | None
 def _from_json(text: str, path: Path) -> Iterator[Tag]:
     try:
         content = msgspec.json.decode(text, type=list[str] | dict[str, str | None])
+    except msgspec.ValidationError as error:
+        found = re.search(r"\$\[([0-9]+)\]", str(error))
+        where = f"{path}: label {int(found[1]) + 1}" if found else str(path)
+        fix = "an array of addresses, or an object of address: name"
+        raise LedgerError(where, "no labels in JSON: what is not text", fix=fix) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         fix = "an array of addresses, or an object of address: name"
         raise LedgerError(str(path), f"no labels in JSON: {error}", fix=fix) from None
@@ -211,8 +241,8 @@ def _limit(events: Iterable[Any], path: Path) -> None:
         depth += kind in ("MappingStartEvent", "SequenceStartEvent")
         depth -= kind in ("MappingEndEvent", "SequenceEndEvent")
         aliases += kind == "AliasEvent"
-        if depth > DEEPEST_YAML or aliases > MOST_ALIASES:
-            what = f"YAML of more than {DEEPEST_YAML} levels or {MOST_ALIASES} aliases"
+        if depth > DEEPEST_YAML or aliases > MAX_ALIASES:
+            what = f"YAML of more than {DEEPEST_YAML} levels or {MAX_ALIASES} aliases"
             raise LedgerError(f"{path}:{event.start_mark.line + 1}", what)
 
 

@@ -2,7 +2,7 @@
 
 | file | content |
 |---|---|
-| CSV | a header with `party` and `coin` (or `output`, `address`, `txid`): one a line |
+| CSV | a header with `party` and `coin` (or `output`, `address`, `txid`): one per line |
 | JSON lines | labels as wallets export them (BIP 329) |
 
 A label names those who know a coin, with commas between where they are several. Labels of outputs,
@@ -41,7 +41,7 @@ _LINE = msgspec.json.Decoder(_Label)
 
 def read_parties(path: str | Path) -> dict[str, list[str]]:
     """Read who knows what: party -> coins, addresses and transactions, in the order of the file."""
-    text = decoded(read_plain(Path(path), most=LARGEST, what="parties"), str(path))
+    text = decoded(read_plain(Path(path), maximum=LARGEST, what="parties"), str(path))
     return parse_parties(text, where=str(path))
 
 
@@ -59,7 +59,7 @@ def parse_parties(text: str, *, where: str = "parties") -> dict[str, list[str]]:
         name = check_name(party, place, field="party")
         found.setdefault(name, {})[normal_address(check_name(ref, place, field="coin"))] = None
     if not found:
-        raise InputError(f"{where}: names no party: write party,coin, one a line")
+        raise InputError(f"{where}: names no party: write party,coin, one per line")
     return {party: list(refs) for party, refs in found.items()}
 
 
@@ -85,7 +85,7 @@ def _from_lines(text: str, file: str) -> Iterator[Row]:
             entry = _LINE.decode(line)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             fix = 'lines as {"type": "output", "ref": "txid:vout", "label": "who knows it"}'
-            raise LedgerError(where, f"no label of BIP 329: {error}", fix=fix) from None
+            raise LedgerError(where, f"not a BIP-329 label: {error}", fix=fix) from None
         if entry.type == "input":
             yield where, OWNER, entry.ref.rpartition(":")[0]
         elif entry.type in ("tx", "addr", "output"):

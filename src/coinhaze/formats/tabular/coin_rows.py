@@ -23,7 +23,7 @@ ROWS = 30_000  # of inputs and outputs together, in a batch
 HIGHEST = 2**31 - 1
 LAST_INDEX = 2**32 - 1
 LATEST = 2**32 - 1  # a block's time is 32 bits wide in Bitcoin and all that came of it
-MOST = 2**63 - 1
+MAXIMUM = 2**63 - 1
 
 _HEX = re.compile("(?:0x)?([0-9a-fA-F]+)")
 
@@ -135,28 +135,29 @@ def whole_numbers(values: Sequence[int | str | None], place: Place, *, field: st
     except (OverflowError, pa.ArrowInvalid):
         bounds = range(-(2**63), 2**63)
         row = next(n for n, v in enumerate(values) if v is not None and v not in bounds)
-        raise _out_of_range(place(row), field, values[row], MOST) from None
+        raise _out_of_range(place(row), field, values[row], MAXIMUM) from None
 
 
-def check_range(column: pa.Array, place: Place, *, field: str, most: int) -> None:
-    """Refuse numbers that are missing, below 0 or above `most`."""
+def check_range(column: pa.Array, place: Place, *, field: str, maximum: int) -> None:
+    """Refuse numbers that are missing, below 0 or above `maximum`."""
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()
-        raise LedgerError(place(row), f"{field} is missing")
-    check_optional_range(column, place, field=field, most=most)
+        fix = "export the table again with it"
+        raise LedgerError(place(row), f"{field} is missing", fix=fix)
+    check_optional_range(column, place, field=field, maximum=maximum)
 
 
-def check_optional_range(column: pa.Array, place: Place, *, field: str, most: int) -> None:
-    """Refuse numbers below 0 or above `most`."""
+def check_optional_range(column: pa.Array, place: Place, *, field: str, maximum: int) -> None:
+    """Refuse numbers below 0 or above `maximum`."""
     low, high = pc.min_max(column).as_py().values()
-    if low is not None and not (low >= 0 and high <= most):
-        outside = pc.or_(pc.less(column, 0), pc.greater(column, most))
+    if low is not None and not (low >= 0 and high <= maximum):
+        outside = pc.or_(pc.less(column, 0), pc.greater(column, maximum))
         row = pc.index(outside, True).as_py()
-        raise _out_of_range(place(row), field, column[row].as_py(), most)
+        raise _out_of_range(place(row), field, column[row].as_py(), maximum)
 
 
 def check_ids(column: pa.Array, place: Place, *, field: str, digits: int | None) -> pa.Array:
-    """Refuse ids that are no names or, where `digits` are asked for, no hex; lower hex's case."""
+    """Refuse ids that are no names or, where `digits` are required, no hex; lower hex's case."""
     length = "+" if digits is None else f"{{{digits}}}"
     if pc.all(pc.match_substring_regex(column, f"^[0-9a-f]{length}$"), min_count=0).as_py():
         if column.null_count:
@@ -222,9 +223,9 @@ def rows_of_blocks(
 
 
 def _checked(t: TransactionRows, digits: int | None) -> TransactionRows:
-    check_range(t.height, t.place, field="height", most=HIGHEST)
-    check_optional_range(t.position, t.place, field="index in the block", most=LAST_INDEX)
-    check_optional_range(t.time, t.place, field="time", most=LATEST)
+    check_range(t.height, t.place, field="height", maximum=HIGHEST)
+    check_optional_range(t.position, t.place, field="index in the block", maximum=LAST_INDEX)
+    check_optional_range(t.time, t.place, field="time", maximum=LATEST)
     txid = check_ids(t.txid, t.place, field="id of the transaction", digits=digits)
     return replace(t, txid=txid)
 
@@ -244,8 +245,8 @@ def _transaction_table(t: TransactionRows) -> pa.Table:
 
 def _output_table(t: TransactionRows, o: OutputRows) -> pa.Table:
     place = at_parents(o.parent, t.place)
-    check_range(o.vout, place, field="index of an output", most=LAST_INDEX)
-    check_range(o.value, place, field="value of an output", most=MOST)
+    check_range(o.vout, place, field="index of an output", maximum=LAST_INDEX)
+    check_range(o.value, place, field="value of an output", maximum=MAXIMUM)
     _check_unlike(o.parent, o.vout, place, "two outputs with one number")
     check_owners(o.owner, place)
     height = take(t.height, o.parent)
@@ -266,10 +267,10 @@ def _output_table(t: TransactionRows, o: OutputRows) -> pa.Table:
 
 def _input_table(t: TransactionRows, i: InputRows, digits: int | None) -> pa.Table:
     place = at_parents(i.parent, t.place)
-    check_range(i.vin, place, field="index of an input", most=LAST_INDEX)
+    check_range(i.vin, place, field="index of an input", maximum=LAST_INDEX)
     _check_unlike(i.parent, i.vin, place, "two inputs with one number")
-    check_range(i.spent_vout, place, field="index of the coin spent", most=LAST_INDEX)
-    check_optional_range(i.value, place, field="value of an input", most=MOST)
+    check_range(i.spent_vout, place, field="index of the coin spent", maximum=LAST_INDEX)
+    check_optional_range(i.value, place, field="value of an input", maximum=MAXIMUM)
     check_owners(i.owner, place)
     spent = check_ids(i.spent_txid, place, field="id of the coin spent", digits=digits)
     return table_of(
@@ -303,8 +304,8 @@ def _flow_table(
     t: TransactionRows, flows: Sequence[tuple[int, str, int]], parent: RowNumbers
 ) -> pa.Table:
     for row, _, value in flows:
-        if abs(value) > MOST:
-            raise LedgerError(t.place(row), f"flow of a pool beyond {MOST}", value=value)
+        if abs(value) > MAXIMUM:
+            raise LedgerError(t.place(row), f"flow of a pool beyond {MAXIMUM}", value=value)
     return table_of(
         "pool_flows",
         {
@@ -354,7 +355,7 @@ def _stated_table(blocks: Sequence[StatedBlock], parent: RowNumbers, place: Plac
 def _whole(value: int | str | None, row: int, place: Place, field: str) -> int | None:
     if isinstance(value, str):
         if not re.fullmatch("[0-9]{1,19}", value, re.ASCII):
-            fix = "write all digits"
+            fix = "export it again: whole numbers, unchanged"
             raise LedgerError(place(row), f"{field} is not a whole number", value=value, fix=fix)
         return int(value)
     return value
@@ -367,10 +368,10 @@ def _id(value: str, row: int, place: Place, field: str, digits: int | None) -> s
     return found[1].lower() if found else check_name(value, place(row), field=field)
 
 
-def _out_of_range(where: str, field: str, value: object, most: int) -> LedgerError:
+def _out_of_range(where: str, field: str, value: object, maximum: int) -> LedgerError:
     if isinstance(value, int) and value < 0:
         return LedgerError(where, f"{field} is negative", value=value)
-    return LedgerError(where, f"{field} is above {most}", value=value)
+    return LedgerError(where, f"{field} is above {maximum}", value=value)
 
 
 def _is_broken(value: str) -> bool:

@@ -27,7 +27,7 @@ UNUSED = frozenset([
     "transactiontype", "txfee", "txfrom", "txnfee", "txto", "txtype", "uniqueid", "usdvalue",
     "usdvaluedayoftx", "valueusd",
 ])  # fmt: skip
-# These may say that a row does not count, or is of another kind: users are told.
+# These may say that a row does not count, or is of another kind: a note says so.
 NOTED = frozenset([
     "errcode", "error", "failed", "iserror", "receiptstatus", "removed", "status", "success",
     "tokenid", "txreceiptstatus", "type",
@@ -41,6 +41,16 @@ def plain_name(name: str) -> str:
     'datetimeutc'
     """
     return re.sub("[^a-z0-9]", "", name.lower())
+
+
+def in_small_letters(names: Sequence[str]) -> list[str]:
+    """Write names of columns in small letters, but for those that would then be called as another.
+
+    >>> in_small_letters(["Hash", "VALUE", "value"])
+    ['hash', 'VALUE', 'value']
+    """
+    own = set(names)
+    return [name if name.lower() in own else name.lower() for name in names]
 
 
 def use_of(

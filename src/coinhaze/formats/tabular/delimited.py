@@ -14,6 +14,7 @@ import pyarrow.csv
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import UNREADABLE, bytes_read, errors_of_reading, open_plain
+from coinhaze.formats.tabular.column_use import in_small_letters
 from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.ledger.checks import Place
 from coinhaze.ledger.columns import CheckedColumns
@@ -21,7 +22,18 @@ from coinhaze.ledger.columns import CheckedColumns
 # Bytes read at a time: large enough for vector units, small enough for memory.
 BLOCK = 8 << 20
 LONGEST_HEADER = 1 << 16
+WHOLE_ROW = "the line is cut, or has a separator too many: export or download the file again"
+AS_UTF_8 = "export the table again, or save it as UTF-8"
 SEPARATORS = (",", ";", "\t")
+
+
+def fields(count: int) -> str:
+    """Count the fields of a row, in words.
+
+    >>> fields(1), fields(5)
+    ('1 field', '5 fields')
+    """
+    return f"{count} field{'' if count == 1 else 's'}"
 
 
 def stream_text(
@@ -64,27 +76,33 @@ def _line_namer(path: Path, first: int, quoted: bool, delimiter: str) -> Place:
 
 
 def read_text(path: Path, columns: Sequence[str], *, optional: Sequence[str] = ()) -> pa.Table:
-    """Read the named columns of a whole file of comma-separated values."""
-    file, names = open_text(path, ",")
+    """Read the named columns of a whole file, whatever the letter case of its header."""
+    file, names, delimiter = open_text(path)
     chosen = [*columns, *(name for name in optional if name in names)]
     none = pa.table({name: pa.array([], pa.string()) for name in chosen})
-    pieces = stream_text(path, columns, optional=optional, file=file, names=names)
+    pieces = stream_text(
+        path, columns, optional=optional, delimiter=delimiter, file=file, names=names
+    )
     return pa.concat_tables([none, *(piece.columns.table for piece in pieces)])
 
 
-def open_text(path: Path, delimiter: str) -> tuple[BinaryIO, list[str]]:
-    """Open a file, and read the names in its first line; what follows are its rows."""
+def open_text(path: Path) -> tuple[BinaryIO, list[str], str]:
+    """Open a file, give the names in its first line in small letters, and tell what parts them.
+
+    What follows in the file are its rows.
+    """
     file = open_file(path)
     try:
-        return file, read_header(file, path, delimiter)
+        names, delimiter = read_names(file, path)
+        return file, in_small_letters(names), delimiter
     except BaseException:
         file.close()
         raise
 
 
-def header_of(path: Path, delimiter: str) -> list[str]:
-    """Give the names in the first line of a file."""
-    file, names = open_text(path, delimiter)
+def header_of(path: Path) -> list[str]:
+    """Give the names in the first line of a file, in small letters."""
+    file, names, _ = open_text(path)
     file.close()
     return names
 
@@ -113,7 +131,7 @@ def _first_line(file: BinaryIO, path: Path) -> str:
     try:
         return line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
-        raise LedgerError(f"{path}:1", "text that is not UTF-8", value=line) from None
+        raise LedgerError(f"{path}:1", "text that is not UTF-8", value=line, fix=AS_UTF_8) from None
 
 
 def separator_of(line: str) -> str:
@@ -148,32 +166,45 @@ def _rows(
     numbered = [name if name in columns else f"{name} {k}" for k, name in enumerate(names)]
     head = text.read(BLOCK)
     if not head:
-        return iter(())  # a day without rows is a valid file
-    # Arrow reads ahead in a thread of its own. One that is about to enter Python when the process
-    # ends, after an error, aborts it: what fits in a block is given as plain memory.
-    whole = len(head) < BLOCK
-    if whole:
+        return  # a day without rows is a valid file
+    # Arrow reads ahead in threads of its own. One that is about to enter Python, be it to release
+    # memory of Python's, when the process ends after an error, aborts it: what fits in a block is
+    # copied to memory of Arrow's, and what does not is read to its end before an error goes on.
+    rest = None
+    if len(head) < BLOCK:
         text.close()  # not when somebody collects a reader that an error left behind
-    return iter(
-        pa.csv.open_csv(
-            pa.BufferReader(head) if whole else io.BufferedReader(_Joined(head, text), BLOCK),
-            read_options=pa.csv.ReadOptions(block_size=BLOCK, column_names=numbered),
-            parse_options=pa.csv.ParseOptions(
-                delimiter=delimiter,
-                quote_char='"' if quoted else False,
-                double_quote=quoted,
-                newlines_in_values=quoted,
-                ignore_empty_lines=False,
-            ),
-            convert_options=pa.csv.ConvertOptions(
-                include_columns=list(columns),
-                column_types=dict.fromkeys(columns, pa.string()),
-                null_values=[] if null is None else [null],
-                strings_can_be_null=null is not None,
-                quoted_strings_can_be_null=False,
-            ),
-        )
+        native = pa.BufferOutputStream()
+        native.write(head)
+        source: Any = pa.BufferReader(native.getvalue())
+    else:
+        rest = _Joined(head, text)
+        source = io.BufferedReader(rest, BLOCK)
+    reader = pa.csv.open_csv(
+        source,
+        read_options=pa.csv.ReadOptions(block_size=BLOCK, column_names=numbered),
+        parse_options=pa.csv.ParseOptions(
+            delimiter=delimiter,
+            quote_char='"' if quoted else False,
+            double_quote=quoted,
+            newlines_in_values=quoted,
+            ignore_empty_lines=False,
+        ),
+        convert_options=pa.csv.ConvertOptions(
+            include_columns=list(columns),
+            column_types=dict.fromkeys(columns, pa.string()),
+            null_values=[] if null is None else [null],
+            strings_can_be_null=null is not None,
+            quoted_strings_can_be_null=False,
+        ),
     )
+    try:
+        yield from reader
+    finally:
+        if rest is not None:
+            rest.end()
+            with contextlib.suppress(*UNREADABLE, UnicodeDecodeError):
+                for _ in reader:
+                    pass
 
 
 class _Joined(io.RawIOBase):
@@ -181,11 +212,18 @@ class _Joined(io.RawIOBase):
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self._head, self._rest = memoryview(head), rest
+        self._ended = False
+
+    def end(self) -> None:
+        """Give nothing from now on."""
+        self._ended = True
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
+        if self._ended:
+            return 0
         room = memoryview(buffer).cast("B")
         part = self._head[: len(room)] if self._head else memoryview(self._rest.read(len(room)))
         self._head = self._head[len(part) :]
@@ -229,15 +267,17 @@ def _explained(
 ) -> InputError:
     """Say what is wrong and where; Arrow counts rows from the beginning of a block."""
     what = str(error).splitlines()[0]
-    if quoted and ("columns, got" in what or "UTF8" in what or "utf-8" in what):
+    if "columns, got" in what or "UTF8" in what or "utf-8" in what:
         with contextlib.suppress(csv.Error, *UNREADABLE), open_plain(path) as file:
-            fault = _first_fault(file, path, len(names), delimiter)
+            fault = _first_fault(file, path, len(names), delimiter, quoted)
             if fault is not None:
                 return fault
     return InputError(f"{path}: cannot be read, at or after line {first + 2}: {what}")
 
 
-def _first_fault(file: BinaryIO, path: Path, width: int, delimiter: str) -> LedgerError | None:
+def _first_fault(
+    file: BinaryIO, path: Path, width: int, delimiter: str, quoted: bool
+) -> LedgerError | None:
     """Find the first row that is not UTF-8, or has another number of fields than the header."""
 
     def lines() -> Iterator[str]:
@@ -246,15 +286,23 @@ def _first_fault(file: BinaryIO, path: Path, width: int, delimiter: str) -> Ledg
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:
                 where = f"{path}:{number}"
-                raise LedgerError(where, "text that is not UTF-8", value=line) from None
+                raise LedgerError(
+                    where, "text that is not UTF-8", value=line, fix=AS_UTF_8
+                ) from None
 
-    rows = csv.reader(lines(), delimiter=delimiter)
+    rows = csv.reader(
+        lines(),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+    )
     before = 0
     try:
         for row in rows:
             if len(row) != width:
-                what = f"a row of {len(row)} fields where the header has {width}"
-                return LedgerError(f"{path}:{before + 1}", what, value=delimiter.join(row))
+                what = f"{fields(len(row))} where the header has {width}"
+                return LedgerError(
+                    f"{path}:{before + 1}", what, value=delimiter.join(row), fix=WHOLE_ROW
+                )
             before = rows.line_num
     except LedgerError as fault:
         return fault

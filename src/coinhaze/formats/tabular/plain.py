@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.coin_rows import HIGHEST, LAST_INDEX, LATEST, MOST, check_ids
+from coinhaze.formats.tabular.coin_rows import HIGHEST, LAST_INDEX, LATEST, MAXIMUM, check_ids
+from coinhaze.formats.tabular.column_use import in_small_letters
 from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.formats.tabular.table_rows import (
     TableLayout,
@@ -45,33 +46,36 @@ _IDS = ("txid", "spent_txid", "member_txid", "hash")
 def recognises(head: bytes) -> bool:
     """Tell by its first bytes whether a file is Arrow or CSV with the columns of a table.
 
-    Transfers parted by semicolons or tabs are found here too, after dumps that look like them.
+    Transfers are a format of their own; forced to be this one, they are read all the same.
     """
     # JSON of many kinds has these words; none of it is meant.
     if head.lstrip().startswith((b"{", b"[")):
         return False
-    names = names_in(head, None)
-    return recognises_columns(names) or transfers.recognises_columns(names)
+    return recognises_columns(names_in(head))
 
 
 def recognises_columns(names: Sequence[str]) -> bool:
     """Tell by the names of its columns whether a file is one of the tables."""
-    return any(layout.fits(names) for layout in LAYOUTS)
+    small = in_small_letters(names)
+    return any(layout.fits(small) for layout in LAYOUTS)
 
 
 def needs(names: Sequence[str]) -> list[tuple[list[str], list[str]]]:
     """Give for each table the columns it needs that are there, and those that are not."""
-    return [layout.present(names) for layout in LAYOUTS]
+    small = in_small_letters(names)
+    return [layout.present(small) for layout in LAYOUTS]
 
 
 def batches(path: Path) -> Iterator[Batch]:
     """Read one file; transfers are plain columns too."""
-    names = column_names(path)
+    names = column_names(path, any_case=True)
     if transfers.recognises_columns(names):
         yield from transfers.batches(path)
         return
     layout = table_layout(names, str(path))
-    yield from with_columns(table_batches(pieces(path, layout), layout.name), layout.use(names))
+    yield from with_columns(
+        table_batches(pieces(path, layout, any_case=True), layout.name), layout.use(names)
+    )
 
 
 def table_layout(names: Sequence[str], place: str) -> TableLayout:
@@ -119,15 +123,15 @@ def _column(columns: CheckedColumns, field: pa.Field) -> pa.Array:
 
 
 def _values(columns: CheckedColumns, name: str) -> pa.Array:
-    """Give values of coins, whole satoshi; null where hidden or not told."""
+    """Give values of coins, whole satoshi; null where hidden or not given."""
     kind = columns.plain(name).type
     if pa.types.is_floating(kind):
         what = f"{name} is stored as {kind}, which loses digits"
         raise LedgerError(columns.where(0), what, fix="store whole satoshi")
     if pa.types.is_integer(kind):
-        return columns.numbers(name, MOST, optional=True)
+        return columns.numbers(name, MAXIMUM, optional=True)
     digits = columns.amounts(name, optional=True)
-    length, most = pc.binary_length(digits), str(MOST)
-    long = pc.and_(pc.equal(length, len(most)), pc.greater(digits, most))
-    columns.refuse(name, pc.or_(pc.greater(length, len(most)), long), f"is above {MOST}")
+    length, maximum = pc.binary_length(digits), str(MAXIMUM)
+    long = pc.and_(pc.equal(length, len(maximum)), pc.greater(digits, maximum))
+    columns.refuse(name, pc.or_(pc.greater(length, len(maximum)), long), f"is above {MAXIMUM}")
     return pc.cast(digits, NUMBER)

@@ -1,15 +1,16 @@
-"""The four files of rusty-blockparser's `csvdump`: parted by semicolons, without headers.
+"""The four files of rusty-blockparser's `csvdump`: separated by semicolons, without headers.
 
 | file | fields |
 |---|---|
 | `blocks-FIRST-LAST.csv` | hash; height; version; size; previous; Merkle root; time; bits; nonce |
 | `transactions-FIRST-LAST.csv` | txid; hash of the block; version; lock time |
 | `tx_in-FIRST-LAST.csv` | txid; txid and number of the coin spent; script; sequence |
-| `tx_out-FIRST-LAST.csv` | txid; number; value in satoshi; script; address, if it has one |
+| `tx_out-FIRST-LAST.csv` | txid; number; value in satoshi; script; address, if any |
 
-Each is told from the others by its name, and needs the first two beside it: only these say in which
+Each is recognised by its name, and needs the first two beside it: only these say in which
 block a transaction is. All are in the order of the chain, so they are read side by side. Values of
-coins made before the first block are not told.
+coins made before the first block are not given. Some versions write the height of a coin before its
+value.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from coinhaze.formats.tabular.coin_rows import (
     texts,
     whole_numbers,
 )
+from coinhaze.formats.tabular.delimited import fields as counted
 from coinhaze.ledger.batches import FLAG, NUMBER, TEXT, Batch
 
 WIDTHS = {"blocks": 9, "transactions": 4, "tx_in": 5, "tx_out": 5}
@@ -59,6 +61,7 @@ _SHAPES = (
     re.compile(rb";".join([_H, _H, rb"-?[0-9]{1,10}", _N])),
     re.compile(rb";".join([_H, _H, _N, b"[0-9a-fA-F]*", _N])),
     re.compile(rb";".join([_H, _N, _N, b"[0-9a-fA-F]*", b"[0-9a-zA-Z]*"])),
+    re.compile(rb";".join([_H, _N, _N, _N, b"[0-9a-fA-F]*", b"[0-9a-zA-Z]*"])),
 )
 _FIX = "give the four files that one run of csvdump wrote, as it named them"
 
@@ -116,9 +119,11 @@ def _rows(path: Path, kind: str) -> Iterator[_Row]:
                 fields = line.decode("ascii").rstrip("\r\n").split(";")
             except UnicodeDecodeError:
                 raise LedgerError(where, "text that is not ASCII", value=line[:80]) from None
+            if kind == "tx_out" and len(fields) == width + 1 and fields[2].isdecimal():
+                del fields[2]
             if len(fields) != width:
-                what = f"a row of {len(fields)} fields where {kind} has {width}"
-                raise LedgerError(where, what, value=line[:80].decode(), fix=_FIX)
+                what = f"{counted(len(fields))} where {kind} has {width}"
+                raise LedgerError(where, what, value=line[:80].decode().rstrip(), fix=_FIX)
             yield _Row(where, fields)
 
 
@@ -147,11 +152,11 @@ def _blocks(
     for name, members in groupby(rows, key=lambda row: row.fields[1]):
         here = []
         for where, (txid, *_) in members:
-            spent, made = (_next(found, txid, where) for found in (ins, outs))
+            spent, made = (_next(found, txid, where, files[kind]) for found in (ins, outs))
             here.append(_Transaction(where, txid, spent, made))
             size += len(spent) + len(made) + 1
         if name not in stated:
-            what = "a block that the file of blocks has not, or that came before"
+            what = f"a block missing from {files['blocks'].name}, or one that came before"
             raise LedgerError(here[0].where, what, value=name, fix=_FIX)
         some.append(stated.pop(name))
         paid.append(here)
@@ -161,7 +166,7 @@ def _blocks(
     for found in (ins, outs):
         left = None if found is None else next(found, None)
         if left is not None:
-            what = "a transaction that the file of transactions has not"
+            what = f"a transaction missing from {files['transactions'].name}"
             raise LedgerError(left[1][0].where, what, value=left[0], fix=_FIX)
     if stated:
         block = next(iter(stated.values()))
@@ -179,14 +184,16 @@ def _grouped(files: dict[str, Path], kind: str) -> _Groups:
     return ((txid, list(members)) for txid, members in rows)
 
 
-def _next(found: _Groups | None, txid: str, where: str) -> list[_Row]:
+def _next(found: _Groups | None, txid: str, where: str, path: Path) -> list[_Row]:
     if found is None:
         return []
-    name, rows = next(found, ("nothing", []))
+    name, rows = next(found, ("", []))
+    if not rows:
+        what = f"ends before transaction {txid} of {where}"
+        raise LedgerError(str(path), what, fix=f"the file is cut short: {_FIX}")
     if name != txid:
-        at = rows[0].where if rows else where
         what = f"stands where transaction {txid} of {where} should"
-        raise LedgerError(at, what, value=name, fix=_FIX)
+        raise LedgerError(rows[0].where, what, value=name, fix=_FIX)
     return rows
 
 
@@ -199,12 +206,12 @@ def _batch(
     def where(number: int) -> str:
         return f"{path}: block {blocks[number].height}"
 
-    rows, told = rows_of_blocks(blocks, [[t.txid for t in block] for block in paid], where)
+    rows, block_rows = rows_of_blocks(blocks, [[t.txid for t in block] for block in paid], where)
     every = [t for block in paid for t in block]
-    firsts = set(told.values())
+    firsts = set(block_rows.values())
     outputs = _outputs(every, names)
     inputs = _inputs(every, firsts)
-    return coin_batch(rows, outputs, inputs, digits=64, blocks=told)
+    return coin_batch(rows, outputs, inputs, digits=64, blocks=block_rows)
 
 
 def _numbers(rows: Sequence[_Row], field: int, name: str) -> pa.Array:
@@ -222,7 +229,7 @@ def _outputs(every: Sequence[_Transaction], names: KeyNames) -> OutputRows:
     return OutputRows(
         parent,
         vout=_numbers(made, 1, "number of an output"),
-        value=_numbers(made, 2, "value"),
+        value=_numbers(made, 2, "value in satoshi"),
         owner=texts(names.owners(scripts, place), place, field="address"),
         is_data=pa.array([row.fields[3][:2] == "6a" for row in made], FLAG),
     )

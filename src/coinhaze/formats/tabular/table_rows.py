@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import BOM, errors_of_reading, numbered_lines, open_plain, packing
-from coinhaze.formats.tabular.column_use import Use, plain_name, use_of
+from coinhaze.formats.tabular.column_use import Use, in_small_letters, plain_name, use_of
 from coinhaze.formats.tabular.delimited import (
     header_names,
     open_file,
@@ -217,18 +217,20 @@ def _unreadable(place: Path | str, kind: str, error: Any) -> InputError:
     return InputError(f"{place}: cannot be read as {kind}: {said}")
 
 
-def column_names(path: Path) -> list[str]:
+def column_names(path: Path, *, any_case: bool = False) -> list[str]:
     """Read what the columns of a file are called: its header, first object or schema."""
-    rows = open_rows(path)
+    rows = open_rows(path, any_case=any_case)
     rows.close()
     return rows.names
 
 
-def names_in(head: bytes, separator: str | None = ",") -> list[str]:
+def names_in(head: bytes, *, any_case: bool = False) -> list[str]:
     """Name the columns a file begins with: its header, its first object or Arrow's schema.
 
-    Without a `separator` it is that of the header.
+    In `any_case` those of tables, not of JSON, are given in small letters.
     """
+    if any_case and not head.removeprefix(BOM).lstrip().startswith(b"{"):
+        return in_small_letters(names_in(head))
     if is_arrow(head):
         return names_at_start(head)
     line = head.removeprefix(BOM).split(b"\n", 1)[0]
@@ -238,22 +240,23 @@ def names_in(head: bytes, separator: str | None = ",") -> list[str]:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return []
     header = line.decode("utf-8", "replace").rstrip("\r")
-    return header_names(header, separator or separator_of(header))
+    return header_names(header, separator_of(header))
 
 
-def pieces(path: Path, layout: TableLayout) -> Iterator[Piece]:
+def pieces(path: Path, layout: TableLayout, *, any_case: bool = False) -> Iterator[Piece]:
     """Read the columns of a layout, some ten thousand rows at a time."""
-    return open_rows(path).pieces(layout)
+    return open_rows(path, any_case=any_case).pieces(layout)
 
 
-def open_rows(path: Path) -> OpenRows:
-    """Open a file of a table."""
+def open_rows(path: Path, *, any_case: bool = False) -> OpenRows:
+    """Open a file of a table; in `any_case` its columns go by their names in small letters."""
     file = open_file(path)
     try:
         with errors_of_reading(path):
             start = bytes(file.peek(64)[:64])  # type: ignore[attr-defined]
             if not is_arrow(start) and not start.removeprefix(BOM).lstrip().startswith(b"{"):
                 names, separator = read_names(file, path)
+                names = in_small_letters(names) if any_case else names
                 return OpenRows(
                     str(path),
                     names,
@@ -274,7 +277,24 @@ def open_rows(path: Path) -> OpenRows:
     file.close()
     if line:
         return OpenRows(str(path), names_in(line), partial(_from_json, path))
-    return open_arrow(path, start)
+    rows = open_arrow(path, start)
+    return _by_small_letters(rows) if any_case else rows
+
+
+def _by_small_letters(rows: OpenRows) -> OpenRows:
+    small = in_small_letters(rows.names)
+    spelt = dict(zip(small, rows.names, strict=True))
+
+    def pieces(layout: TableLayout) -> Iterator[Piece]:
+        needed, optional = (
+            tuple(spelt.get(n, n) for n in part) for part in (layout.needed, layout.optional)
+        )
+        for piece in rows.pieces(replace(layout, needed=needed, optional=optional)):
+            table = piece.columns.table
+            table = table.rename_columns(in_small_letters(table.column_names))
+            yield replace(piece, columns=CheckedColumns(table, piece.columns.where))
+
+    return rows if small == rows.names else replace(rows, names=small, pieces=pieces)
 
 
 def _from_arrow(

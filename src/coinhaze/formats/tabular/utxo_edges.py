@@ -8,7 +8,7 @@ all blocks. An edge tells its ends by id only, so each file is read with all of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.formats.compression import BOM
 from coinhaze.formats.tabular.coin_rows import (
     HIGHEST,
     LAST_INDEX,
-    MOST,
+    MAXIMUM,
     Place,
     RowNumbers,
     check_ids,
@@ -32,8 +31,9 @@ from coinhaze.formats.tabular.coin_rows import (
     where_of,
     whole_numbers,
 )
+from coinhaze.formats.tabular.column_use import in_small_letters
 from coinhaze.formats.tabular.delimited import header_of, line_of, read_text
-from coinhaze.formats.tabular.table_rows import TableLayout
+from coinhaze.formats.tabular.table_rows import TableLayout, names_in
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of, with_columns
 from coinhaze.ledger.checks import check_names
 
@@ -44,6 +44,7 @@ UNNEEDED = (
 )  # fmt: skip
 _NONE = pa.array([], pa.string())
 EDGE = ("src_id", "dst_id", "src_position", "dst_position", "address", "value")
+LAYOUTS = (TableLayout("vertices", VERTEX), TableLayout("edges", EDGE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +68,12 @@ class _Vertices:
 
 def recognises(head: bytes) -> bool:
     """Tell whether the first line names the columns of vertices or edges."""
-    names = head.removeprefix(BOM).partition(b"\n")[0].strip().split(b",")
-    return any({n.encode() for n in kind} <= set(names) for kind in (VERTEX, EDGE))
+    return any(layout.fits(names_in(head, any_case=True)) for layout in LAYOUTS)
+
+
+def needs(names: Sequence[str]) -> list[tuple[list[str], list[str]]]:
+    """Give for each table the columns it needs that are there, and those that are not."""
+    return [layout.present(in_small_letters(names)) for layout in LAYOUTS]
 
 
 def batches(path: Path) -> Iterator[Batch]:
@@ -88,7 +93,7 @@ def batches(path: Path) -> Iterator[Batch]:
 
 
 def _described(file: Path, needed: tuple[str, ...], batch: Batch) -> Iterator[Batch]:
-    use = TableLayout(file.name, needed).use(header_of(file, ","), UNNEEDED)
+    use = TableLayout(file.name, needed).use(header_of(file), UNNEEDED)
     return with_columns([batch], use)
 
 
@@ -119,9 +124,9 @@ def _read_vertices(files: list[Path]) -> _Vertices:
     ids = check_names(column["id"], place, field="id")
     _refuse_twice(ids, place)
     numbers = {}
-    for name, most in (("block_height", HIGHEST), ("temporal_index", LAST_INDEX)):
+    for name, maximum in (("block_height", HIGHEST), ("temporal_index", LAST_INDEX)):
         numbers[name] = _numbers(column[name], place, name)
-        check_range(numbers[name], place, field=name, most=most)
+        check_range(numbers[name], place, field=name, maximum=maximum)
     txid = check_ids(column["tx_hash"], place, field="tx_hash", digits=64)
     block = check_ids(column["block_hash"], place, field="block_hash", digits=64)
     height, order = numbers["block_height"], numbers["temporal_index"]
@@ -171,7 +176,7 @@ def _positions(vertices: _Vertices) -> RowNumbers:
     """Count in each block from its first transaction."""
     order = vertices.order.to_numpy()
     _, block = np.unique(vertices.height.to_numpy(), return_inverse=True)
-    first = np.full(block.max(initial=-1) + 1, MOST)
+    first = np.full(block.max(initial=-1) + 1, MAXIMUM)
     np.minimum.at(first, block, order)
     positions: RowNumbers = order - first[block]
     return positions
@@ -199,7 +204,7 @@ def _coins(vertices: _Vertices, file: Path, read: int) -> Batch:
 
 
 def _outputs(v: _Vertices, edges: dict[str, pa.Array], place: Place, rows: RowNumbers) -> pa.Table:
-    _check(edges, ("src_position", LAST_INDEX), ("value", MOST), place=place, rows=rows)
+    _check(edges, ("src_position", LAST_INDEX), ("value", MAXIMUM), place=place, rows=rows)
     return table_of(
         "outputs",
         {
@@ -214,7 +219,7 @@ def _outputs(v: _Vertices, edges: dict[str, pa.Array], place: Place, rows: RowNu
 
 
 def _inputs(v: _Vertices, edges: dict[str, pa.Array], place: Place, rows: RowNumbers) -> pa.Table:
-    ends = (("src_position", LAST_INDEX), ("dst_position", LAST_INDEX), ("value", MOST))
+    ends = (("src_position", LAST_INDEX), ("dst_position", LAST_INDEX), ("value", MAXIMUM))
     _check(edges, *ends, place=place, rows=rows)
     return table_of(
         "inputs",
@@ -234,8 +239,8 @@ def _inputs(v: _Vertices, edges: dict[str, pa.Array], place: Place, rows: RowNum
 def _check(
     edges: dict[str, pa.Array], *ends: tuple[str, int], place: Place, rows: RowNumbers
 ) -> None:
-    for name, most in ends:
-        check_range(edges[name], lambda row: place(int(rows[row])), field=name, most=most)
+    for name, maximum in ends:
+        check_range(edges[name], lambda row: place(int(rows[row])), field=name, maximum=maximum)
 
 
 def _chosen(flags: pa.Array) -> RowNumbers:

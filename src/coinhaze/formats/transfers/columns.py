@@ -66,7 +66,7 @@ NEEDED = ("from", "to", "amount")
 CHOOSABLE = {what: what for what in SPELT if what not in ("payer", "kind", "log")} | {
     "log_index": "log"
 }
-MOST_DECIMALS = 77  # 2^256 has 78 digits
+MAX_DECIMALS = 77  # 2^256 has 78 digits
 _LIKE = "columns are named like from=sender,to=receiver,amount=value"
 
 
@@ -84,8 +84,8 @@ class ColumnChoice:
     @classmethod
     def of(cls, columns: str | None, decimals: int | None) -> ColumnChoice:
         """Read what a user writes."""
-        if decimals is not None and not 0 <= decimals <= MOST_DECIMALS:
-            raise UsageError(f"decimals are from 0 to {MOST_DECIMALS}, not {decimals}")
+        if decimals is not None and not 0 <= decimals <= MAX_DECIMALS:
+            raise UsageError(f"decimals are from 0 to {MAX_DECIMALS}, not {decimals}")
         chosen: dict[str, str] = {}
         for part in [] if columns is None else columns.split(","):
             word, parted, name = (text.strip() for text in part.partition("="))
@@ -93,7 +93,7 @@ class ColumnChoice:
                 raise UsageError(f"{_LIKE}, not {columns!r}")
             if word not in CHOOSABLE:
                 known = ", ".join(CHOOSABLE)
-                raise UsageError(f"{_LIKE}; {word!r} is none of what columns tell: {known}")
+                raise UsageError(f"{_LIKE}; {word!r} is not one of {known}")
             if CHOOSABLE[word] in chosen:
                 raise UsageError(f"{_LIKE}; {word!r} is there twice")
             chosen[CHOOSABLE[word]] = name
@@ -107,6 +107,12 @@ class ColumnChoice:
         said = [f"{words[what]}={name}" for what, name in self.columns.items()]
         places = [] if self.decimals is None else [f"decimals {self.decimals}"]
         return "; ".join([*([f"columns {','.join(said)}"] if said else []), *places])
+
+    @property
+    def given(self) -> str:
+        """Name the options that were given, for errors."""
+        options = ["--columns"] * bool(self.columns) + ["--decimals"] * (self.decimals is not None)
+        return " and ".join(options)
 
     def found(self, names: Sequence[str], place: str) -> dict[str, str]:
         """Give the columns as the file calls them: letter case and punctuation do not count."""
@@ -161,7 +167,7 @@ class DescribedColumns:
         # The event itself says more than a number that somebody gave it.
         if "txid" in stated and ("log" in stated or "step" in stated):
             stated.pop("id", None)
-        # Whose nonce it is, is told by the account that sent the transaction. That is not the one
+        # A nonce belongs to the account that sent the transaction. That is not the one
         # that pays a token; and an index in the block says all that it could.
         if "position" in stated or ("token" in stated and "payer" not in stated):
             stated.pop("nonce", None)
@@ -202,7 +208,9 @@ class DescribedColumns:
         for what, name in self.columns.items():
             here = next((line for line in spelt(what, names) if name in line), [name])
             if len(here) > 1:
-                fault = f"columns {first_few(here)} for one thing"
+                fault = (
+                    f"columns {first_few(here)} {'both' if len(here) == 2 else 'all'} mean {what}"
+                )
                 raise LedgerError(place, fault, fix="leave one of them out")
         if self.decimals and plain_name(self.columns["amount"]) in SPELT["amount"][0]:
             name = self.columns["amount"]

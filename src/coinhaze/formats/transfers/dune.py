@@ -3,7 +3,7 @@
 `amount_raw` is exact, `amount` was divided by the token's decimals and rounded: only the first is
 read. Event tables have the exact amount in `value`. Nothing is written `<nil>`. Times end in UTC,
 and rows often come newest first. Ether in `tokens.transfers` has no `evt_index`, and calls that
-failed or borrowed code cannot be told there: it is refused.
+failed or borrowed code cannot be recognised there: it is refused.
 """
 
 from __future__ import annotations
@@ -105,6 +105,9 @@ def _pieces(rows: OpenRows, stated: DescribedColumns, layout: TableLayout) -> It
             odd = pc.invert(pc.match_substring_regex(columns.plain(amount), "^[0-9]+$"))
             fix = "export it from Dune as CSV: spreadsheets round long numbers"
             columns.refuse(amount, odd, "is not a whole number in plain digits", fix)
+        if columns.has(amount):
+            gone = pc.is_null(columns.plain(amount))
+            columns.refuse(amount, gone, "is missing", "leave out the rows without it in the query")
         if index is not None and columns.has(index):
             gone = pc.is_null(columns.plain(index))
             fix = (

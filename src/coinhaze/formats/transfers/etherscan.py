@@ -29,6 +29,8 @@ from coinhaze.ledger.window import ALL, LedgerWindow
 
 MARK = "amounts as exported, may be rounded: they prove no balance"
 _THOUSANDS = r"^[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$"
+_BOTH = "one of them is 0 in every row of an export: export it again"
+_PENDING = "wait until it is in a block and export again, or take the row out if it moved nothing"
 _ZERO = r"^0*\.?0*$"
 # Plain names of what every export has; older ones call the first Txhash.
 _SHARED = {
@@ -104,7 +106,7 @@ class _Export:
         )
         both = pc.and_(pc.invert(nothing_came), pc.invert(nothing_went))
         unlike = pc.and_(both, pc.fill_null(pc.not_equal(came, went), False))
-        columns.refuse(self.came, unlike, f"and {self.went} both say that something moved")
+        columns.refuse(self.came, unlike, f"and {self.went} both say that something moved", _BOTH)
         return pc.fill_null(pc.if_else(nothing_came, went, came), "0")
 
     def _failed(self, columns: CheckedColumns) -> np.typing.NDArray[np.bool_]:
@@ -117,7 +119,7 @@ class _Export:
                 error = pc.or_(error, pc.equal(status, "1"))
             fine = pc.is_in(status, value_set=pa.array(["", "0", "ok", "success"]))
             rule = "is none of those that are known: empty or 0 for success, Error(0) for failure"
-            columns.refuse(self.status, pc.invert(pc.or_(fine, error)), rule)
+            columns.refuse(self.status, pc.invert(pc.or_(fine, error)), rule, _PENDING)
             failed |= np.asarray(error)
         if self.fault:
             failed |= np.asarray(columns.names(self.fault, optional=True).is_valid())

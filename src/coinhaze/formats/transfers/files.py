@@ -3,7 +3,7 @@
 A file becomes a ledger, or batches for a store, which orders them by block, position and step. In a
 store a transfer is known by transaction and step. They are `txid` and `log_index`, or both in an
 `id` such as `txid:3`; else the row in the ledger's order is the step, and a file without ids stands
-for the transaction. The position in the block is told, or the log index stands for it, or the row.
+for the transaction. The position in the block is given, or the log index stands for it, or the row.
 A file without heights is one block of its own, named by the file's digest, so that a store refuses
 a second one: nobody could tell which of them came first.
 """
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import InputError, LedgerError, UsageError, first_few
+from coinhaze.formats.lists.labels import normal_addresses
 from coinhaze.formats.tabular.delimited import read_text
 from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.formats.tabular.table_rows import (
@@ -44,6 +45,7 @@ from coinhaze.formats.transfers.transfers import (
     Transfers,
     account_ledger,
     amounts,
+    check_decimals,
     choice_notes,
     words,
 )
@@ -52,6 +54,7 @@ from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of, with_columns
 from coinhaze.ledger.columns import HIGHEST_BLOCK
 from coinhaze.ledger.completeness import OF_ACCOUNTS, nothing_checkable
 from coinhaze.ledger.window import ALL, LedgerWindow
+from coinhaze.units import unit_of_token
 
 _ORDERING = ("height", "time", "position", "log", "step", "nonce")
 
@@ -61,7 +64,7 @@ class _Order:
     """Where the rows of a file stand in the ledger's order; None: as in the file."""
 
     row: Ints | None = None
-    position: Ints | None = None  # in the block, where it is neither told nor an index
+    position: Ints | None = None  # in the block, where it is neither given nor an index
     by_index: bool = False  # the index counts through the block
     notes: tuple[str, ...] = ()
 
@@ -149,7 +152,7 @@ def _described(names: Sequence[str], place: str, choice: ColumnChoice) -> Descri
     if stated is None and choice.columns:
         lacks = [what for what in NEEDED if what not in choice.columns and not spelt(what, names)]
         fix = f"name it too: --columns {','.join(f'{what}=...' for what in lacks)}"
-        what = f"no column is known to tell {first_few(lacks)}"
+        what = f"no column is known to hold {first_few(lacks)}"
         raise LedgerError(place, what, value=list(names)[:20], fix=fix)
     if stated is None:
         read_text(Path(place), NEEDED)  # says what is wrong with most
@@ -202,6 +205,9 @@ def _stored(piece: Piece, reader: Transfers, order: _Order, name: str) -> pa.Tab
     else:
         position = row if order.position is None else pa.array(order.position[rows])
     token = pc.ascii_lower(pc.fill_null(words(columns, stated.get("token")), ""))
+    for each in pc.unique(token).to_pylist():
+        row_of_each = pc.index(token, each).as_py()
+        check_decimals(reader.stated, unit_of_token(each), columns.where, row_of_each)
     usual = pc.if_else(pc.equal(token, ""), "transaction", "token")
     zeros = pa.repeat(pa.scalar(0, NUMBER), n)
     return table_of(
@@ -214,8 +220,8 @@ def _stored(piece: Piece, reader: Transfers, order: _Order, name: str) -> pa.Tab
             "step": row if step is None or txid is None else step,
             "txid": pa.repeat(pa.scalar(name, TEXT), n) if txid is None else txid,
             "token": token,
-            "sender": columns.names(stated["from"]),
-            "recipient": columns.names(stated["to"]),
+            "sender": normal_addresses(columns.names(stated["from"])),
+            "recipient": normal_addresses(columns.names(stated["to"])),
             "amount": amounts(columns, reader.stated),
             "kind": pc.coalesce(words(columns, stated.get("kind")), usual),
             "time": instants(columns, stated.get("time")).seconds,

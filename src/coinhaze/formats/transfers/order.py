@@ -22,7 +22,7 @@ from coinhaze.ledger.columns import HIGHEST_BLOCK, YEAR_10000, CheckedColumns
 
 _SECONDS, _MILLISECONDS = "^[0-9]{1,11}$", "^[0-9]{13}$"
 _ZONE = r"(?: ?UTC|[zZ]|[+-][0-9]{2}(?::?[0-9]{2})?)$"
-_FIX = "all rows alike: seconds since 1970, or ISO 8601"
+_FIX = "the same in all rows: seconds since 1970, or ISO 8601"
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 LAST = 2**31 - 1
@@ -32,13 +32,13 @@ _NUMBERS = (*_LIMITS, "nonce")
 
 @dataclass(frozen=True, eq=False)
 class Instants:
-    """Moments by row: whole seconds since 1970, null where not told, and nanoseconds beyond."""
+    """Moments by row: whole seconds since 1970, null where not given, and nanoseconds beyond."""
 
     seconds: pa.Array
     nanos: Ints
 
     def key(self) -> Ints:
-        """Give numbers that sort as the moments do; what is not told is 0."""
+        """Give numbers that sort as the moments do; what is not given is 0."""
         seconds = np.asarray(pc.fill_null(self.seconds, 0), dtype=np.int64)
         if not self.nanos.any():
             return seconds
@@ -82,7 +82,7 @@ def instants(columns: CheckedColumns, name: str | None) -> Instants:
         low, high = pc.min_max(column).as_py().values()
         if low is not None and low >= 10**12 and high < 10**13:
             return _split(pc.cast(column, NUMBER), 1000)
-    return Instants(columns.numbers(name, YEAR_10000 - 1, optional=True), np.zeros(n, np.int64))
+    return Instants(columns.unix_seconds(name), np.zeros(n, np.int64))
 
 
 def _split(ticks: pa.Array, per: int) -> Instants:
@@ -98,7 +98,7 @@ def _split(ticks: pa.Array, per: int) -> Instants:
 def _of_text(columns: CheckedColumns, name: str, text: pa.Array) -> Instants:
     in_seconds = pc.match_substring_regex(text, _SECONDS)
     if pc.all(in_seconds).as_py() is not False:
-        return _split(pc.cast(text, NUMBER), 1)
+        return Instants(columns.unix_seconds(name), np.zeros(len(text), np.int64))
     if pc.all(pc.match_substring_regex(text, _MILLISECONDS)).as_py():
         return _split(pc.cast(text, NUMBER), 1000)
     iso = _iso(text)
@@ -175,8 +175,8 @@ class Gathering:
         self.lengths[-1] += n
         for what, parts in self.numbers.items():
             if what in stated:
-                most = _LIMITS.get(what, 2**63 - 1)
-                parts.append(columns.numbers(stated[what], most, optional=what == "nonce"))
+                maximum = _LIMITS.get(what, 2**63 - 1)
+                parts.append(columns.numbers(stated[what], maximum, optional=what == "nonce"))
             else:
                 parts.append(pa.nulls(n, NUMBER))
         self.times.append(instants(columns, stated.get("time")))
@@ -316,7 +316,7 @@ class OrderOfTransfers:
 
 
 def _refuse_index_alone(index: Key, when: Sequence[Key], place: Place) -> None:
-    """Refuse an index that comes back where neither block nor transaction is told."""
+    """Refuse an index that comes back where neither block nor transaction is given."""
     values = index.values
     change = np.diff(values)
     if when or not (change < 0).any() or not (change > 0).any():

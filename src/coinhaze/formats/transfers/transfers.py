@@ -20,18 +20,19 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import LedgerError, UsageError, first_few
+from coinhaze.formats.lists.labels import normal_addresses
 from coinhaze.formats.tabular.column_use import Use, column_notes, joined_use, rows_text, without
 from coinhaze.formats.tabular.table_rows import OpenRows
 from coinhaze.formats.transfers.columns import DescribedColumns
 from coinhaze.formats.transfers.order import Gathering
 from coinhaze.formats.transfers.row_order import put_in_order
-from coinhaze.ledger.accounts import AccountLedger
+from coinhaze.ledger.accounts import AccountLedger, spaced_names
 from coinhaze.ledger.batches import NUMBER, TEXT
 from coinhaze.ledger.checks import Place
 from coinhaze.ledger.columns import CheckedColumns
 from coinhaze.ledger.text import text_hashes
 from coinhaze.ledger.window import ALL, LedgerWindow
-from coinhaze.units import unit_of_token
+from coinhaze.units import Unit, unit_of_token
 
 NUMBERED_ID = r"^(?P<txid>.+):(?P<step>0|[1-9][0-9]{0,9})$"
 _EXACT = "store integers, decimals, digits as text, or 32 bytes with the highest first"
@@ -67,7 +68,7 @@ class Transfers:
         return pc.struct_field(parted, "txid"), pc.cast(pc.struct_field(parted, "step"), NUMBER)
 
     def table(self, columns: CheckedColumns) -> pa.Table:
-        """Give the columns of a piece; those that are not told are null."""
+        """Give the columns of a piece; those that are not given are null."""
         stated, nothing = self.stated.columns, pa.nulls(len(columns), TEXT)
         txid, index = self.keys(columns)
         if "id" in stated:
@@ -78,8 +79,8 @@ class Transfers:
             name = nothing
         return pa.table(
             {
-                "sender": _raw_names(columns, stated["from"]),
-                "recipient": _raw_names(columns, stated["to"]),
+                "sender": parties(columns, stated["from"]),
+                "recipient": parties(columns, stated["to"]),
                 "amount": _raw_amounts(columns, self.stated),
                 "txid": nothing if txid is None else txid,
                 "id": name,
@@ -154,6 +155,9 @@ def _ledger(
     ids = table["id"].combine_chunks() if some("id", "txid") else None
     tokens = pc.unique(pc.fill_null(table["token"], "")).to_pylist()
     unit = unit_of_token(tokens[0]) if len(tokens) == 1 else None  # it is one, chosen
+    for each in stated:
+        check_decimals(each, unit, place, 0)
+    notes += spaced_names(ledger.accounts)
     return replace(ledger, ids=ids, notes=notes, columns=use, unit=unit)
 
 
@@ -259,9 +263,23 @@ def _raw_amounts(columns: CheckedColumns, stated: DescribedColumns) -> pa.Array:
     return column if plain else amounts(columns, stated)
 
 
-def _raw_names(columns: CheckedColumns, name: str) -> pa.Array:
+def parties(columns: CheckedColumns, name: str) -> pa.Array:
+    """Give who paid, or was paid: an address has one name, in whatever letter case it stands."""
     column = columns.table[name].combine_chunks()
-    return column if pa.types.is_string(column.type) else columns.names(name)
+    plain = pa.types.is_string(column.type)
+    return normal_addresses(column if plain else columns.names(name))
+
+
+def check_decimals(stated: DescribedColumns, unit: Unit | None, place: Place, row: int) -> None:
+    """Refuse decimals that the user gave and that are not those of a known token."""
+    if unit is not None and stated.decimals not in (None, unit.decimals):
+        raise LedgerError(
+            place(row),
+            f"the token is {unit.symbol}, which has {unit.decimals} decimals",
+            value=f"--decimals {stated.decimals}",
+            fix=f"give --decimals {unit.decimals}; of a file of several tokens, score one with "
+            "--token, or ingest a file of each",
+        )
 
 
 def without_repeats(table: pa.Table, rows: Ints, place: Place) -> tuple[Ints, tuple[str, ...]]:
@@ -298,8 +316,9 @@ def _refuse_unlike(table: pa.Table, these: Ints, those: Ints, place: Place) -> N
             values = one[k].as_py(), other[k].as_py()
             if _is_one(name, *map(str, values)):
                 continue
-            what = f"one id with two contents: another {_WORDS.get(name, name)}"
-            fix = f"see {place(int(those[k]))}, where it is {values[1]!r}"
+            what = f"the same id with another {_WORDS.get(name, name)}"
+            other = place(int(those[k]))
+            fix = f"see {other}, where it is {values[1]!r}; keep the right one of the two rows"
             raise LedgerError(place(int(these[k])), what, value=values[0], fix=fix)
 
 
@@ -332,6 +351,6 @@ def identical_rows(table: pa.Table) -> tuple[str, ...]:
     if not count:
         return ()
     return (
-        f"{count:,} rows are identical to others, and no index tells whether they are the same "
-        "transfer: each counts",
+        f"{count:,} rows are each identical to another, and no index tells whether they are the "
+        "same transfer: each counts",
     )

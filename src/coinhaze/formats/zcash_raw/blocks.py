@@ -1,4 +1,4 @@
-"""Raw blocks of Zcash: in hex, one a line; bare, one behind the other; or in a node's blk*.dat.
+"""Raw blocks of Zcash: in hex, one per line; bare, one behind the other; or in a node's blk*.dat.
 
 Every block is checked against its Merkle root. Values and owners of spent coins come from the undo
 file of a node (rev*.dat), where there is one; otherwise they are null.
@@ -55,9 +55,10 @@ HEADER = 140  # without the solution and its size
 LARGEST = 1 << 22  # consensus allows 2,000,000 bytes
 BATCH_BYTES = 1 << 20
 _CHUNK = 1 << 20
-# A header is known by the size of the solution behind it: 1344 bytes; 36 on regtest, which is told
+# A header is known by the size of the solution behind it: 1344 bytes; 36 on regtest, recognised
 # by its target as well.
 _BEGINS = re.compile(rb".{140}\xfd\x40\x05|.{104}\x0f\x0f\x0f\x20.{32}\x24", re.DOTALL)
+_AGAIN = "cut short, damaged or no block: take it from the node again: zcash-cli getblock HASH 0"
 _MAIN_LIMIT = 0x0007FFFF << 8 * 0x1C  # the easiest target on the main network: 0x1f07ffff
 
 
@@ -147,7 +148,7 @@ def _hex_blocks(path: Path) -> Iterator[_Raw]:
             yield _Raw(bytes.fromhex(text.decode("ascii")), where, read)
         except ValueError:
             what = "a block in hex is wanted: an even number of digits 0-9, a-f"
-            raise LedgerError(where, what, value=text[:60]) from None
+            raise LedgerError(where, what, value=text[:60], fix=f"one per line; {_AGAIN}") from None
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -158,7 +159,8 @@ def _lines(path: Path) -> Iterator[bytes]:
             *lines, rest = (rest + chunk).split(b"\n")
             yield from lines
             if len(rest) > 2 * LARGEST:
-                raise LedgerError(str(path), "a line longer than any block", value=rest[:60])
+                what = "a line longer than any block"
+                raise LedgerError(str(path), what, value=rest[:60], fix="write one block a line")
     if rest:
         yield rest
 
@@ -185,7 +187,7 @@ def _faults_named(where: str) -> Iterator[None]:
     try:
         yield
     except Malformed as error:
-        raise LedgerError(where, f"no Zcash block: {error}") from None
+        raise LedgerError(where, f"no Zcash block: {error}", fix=_AGAIN) from None
 
 
 def _read_block(cursor: Cursor) -> tuple[bytes, list[ZcashTransaction]]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from coinhaze.formats.bitcoin_raw.wire import Cursor, Malformed, double_sha256
 
-MOST_MONEY = 21_000_000 * 10**8
+MAX_MONEY = 21_000_000 * 10**8
 _OVERWINTERED = 1 << 31
 _GROUPS = {3: 0x03C48270, 4: 0x892F2085, 5: 0x26A7270A, 6: 0xD884B698}
 NOTHING = bytes(32) + b"\xff" * 4  # the coin that a coinbase spends
@@ -103,16 +103,16 @@ def _read_outputs(cursor: Cursor, found: ZcashTransaction) -> None:
         found.scripts.append(cursor.text())
 
 
-def _money(amount: int, least: int = 0) -> int:
-    if not least <= amount <= MOST_MONEY:
-        raise Malformed(f"an amount from {least} to {MOST_MONEY} is wanted, not {amount}")
+def _money(amount: int, minimum: int = 0) -> int:
+    if not minimum <= amount <= MAX_MONEY:
+        raise Malformed(f"an amount from {minimum} to {MAX_MONEY} is wanted, not {amount}")
     return amount
 
 
 def _read_balance(cursor: Cursor, found: ZcashTransaction, pool: str) -> bytes:
     """Read what a transfer takes out of a pool: above 0 out of it, where ours is below 0."""
     octets = cursor.take(8)
-    found.add_flow(pool, -_money(int.from_bytes(octets, "little", signed=True), -MOST_MONEY))
+    found.add_flow(pool, -_money(int.from_bytes(octets, "little", signed=True), -MAX_MONEY))
     return octets
 
 

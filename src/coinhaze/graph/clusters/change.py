@@ -65,26 +65,25 @@ def change_outputs(ledger: CoinLedger, kinds: CoinJoinKinds | None = None) -> In
     fits = (count >= 2) & (count <= MAX_OUTPUTS) & ~ledger.coinbase
     kinds = coinjoin_kinds(ledger) if kinds is None else kinds
     fits &= (kinds == CoinJoin.none) & ~_pays_itself(ledger)
-    fits[np.setdiff1d(np.arange(len(fits)), ledger.input_tx)] = False  # money out of a pool alone
+    fits &= np.bincount(ledger.input_tx, minlength=len(fits)) > 0  # money out of a pool alone
     made = made[fits[tx]]
     tx = ledger.output_tx[made]
-    left = _is_fresh(ledger)[made] & ~ledger.owner_is_coin[ledger.output_owner[made]]
-    kind = _types(ledger.owners)
-    paid_with = _input_type(ledger, kind)
-    same_type = kind[ledger.output_owner[made]] == paid_with[tx]
     is_round = satoshi(ledger)[made] % ROUND == 0
     rounds = np.bincount(tx[is_round], minlength=len(count))
     uneven = ~is_round & (rounds[tx] == count[tx] - 1)
+    left = np.flatnonzero(
+        _is_fresh(ledger)[made] & ~ledger.owner_is_coin[ledger.output_owner[made]]
+    )
     chosen = np.zeros(len(made), dtype=np.bool_)
-    for step in (
-        np.ones(len(made), dtype=np.bool_),
-        same_type & (paid_with[tx] != _UNKNOWN),
-        uneven,
-    ):
-        narrower = left & step
+    for step in range(3):
+        narrower = left
+        if step == 1:
+            narrower = left[_is_paid_in_kind(ledger, made[left])]
+        elif step == 2:
+            narrower = left[uneven[left]]
         one = np.bincount(tx[narrower], minlength=len(count)) == 1
-        chosen |= narrower & one[tx]
-        left &= ~one[tx]
+        chosen[narrower[one[tx[narrower]]]] = True
+        left = left[~one[tx[left]]]
     return made[chosen]
 
 
@@ -108,7 +107,7 @@ def change_clusters(ledger: CoinLedger) -> Clusters:
 
 @dataclass(frozen=True)
 class ChangeEvidence:
-    """What tells the outputs of one payment apart: for each sign, the output it calls change."""
+    """What distinguishes the outputs of one payment: for each sign, the output it calls change."""
 
     signs: tuple[tuple[int, str], ...] = ()
 
@@ -152,7 +151,7 @@ def evident_change(
     types = {k: None if a is None else address_type(a) for k, a in address.items()}
     spent = [given.value for given in inputs]
     known = None not in spent and None not in value.values()
-    least = min((v or 0 for v in spent), default=0)
+    smallest = min((v or 0 for v in spent), default=0)
     signs = (
         (
             "the rest go to addresses seen before",
@@ -167,7 +166,7 @@ def evident_change(
         ("the rest are round sums", [k for k in paid if (value[k] or 0) % ROUND], known),
         (
             "it is less than every coin spent: as a payment, it would not need them all",
-            [k for k in paid if (value[k] or 0) < least],
+            [k for k in paid if (value[k] or 0) < smallest],
             known and len(inputs) > 1,
         ),
     )
@@ -197,28 +196,42 @@ def _pays_itself(ledger: CoinLedger) -> Bools:
 
 def _is_fresh(ledger: CoinLedger) -> Bools:
     """Return which outputs are the first of their owner in the ledger."""
-    # The owner of a coin from before the window existed before; other rows are in order of time.
-    time = np.where(ledger.inside[ledger.output_tx], ledger.output_tx, -1)
+    # The owner of a coin from before the window existed before; other rows are in order of time, so
+    # that written last to first, the first of each owner stays.
+    outside = ~ledger.inside[ledger.output_tx]
+    time = np.where(outside, -1, ledger.output_tx)
     first = np.full(len(ledger.owners), len(ledger.txids))
-    np.minimum.at(first, ledger.output_owner, time)
+    first[ledger.output_owner[::-1]] = time[::-1]
+    first[ledger.output_owner[outside]] = -1
     fresh: Bools = (first[ledger.output_owner] == time) & (time >= 0)
     return fresh
+
+
+def _is_paid_in_kind(ledger: CoinLedger, outputs: Ints) -> Bools:
+    """Return which outputs are paid to an address of the one type that all inputs have."""
+    tx = ledger.output_tx[outputs]
+    wanted = np.zeros(len(ledger.txids), dtype=np.bool_)
+    wanted[tx] = True
+    given = np.flatnonzero(wanted[ledger.input_tx])
+    payer = ledger.output_owner[ledger.input_output[given]]
+    owners = np.concatenate([payer, ledger.output_owner[outputs]])
+    kinds = _types(ledger.owners.take(pa.array(owners)))
+    low = np.full(len(wanted), len(_TYPES))
+    high = np.full(len(wanted), _UNKNOWN)
+    np.minimum.at(low, ledger.input_tx[given], kinds[: len(given)])
+    np.maximum.at(high, ledger.input_tx[given], kinds[: len(given)])
+    paid_with = np.where(low == high, high, _UNKNOWN)[tx]
+    same: Bools = (kinds[len(given) :] == paid_with) & (paid_with != _UNKNOWN)
+    return same
 
 
 def _types(owners: pa.StringArray) -> Ints:
     """Number the types of addresses, -1 for unknown ones."""
     kind = np.full(len(owners), _UNKNOWN)
+    left = np.arange(len(owners))  # an address has one type at most
     for number, pattern in enumerate(_TYPES):
-        found = pc.match_substring_regex(owners, pattern).to_numpy(zero_copy_only=False)
-        kind[found.astype(np.bool_)] = number
+        names = owners.take(pa.array(left))
+        found = pc.match_substring_regex(names, pattern).to_numpy(zero_copy_only=False)
+        kind[left[found.astype(np.bool_)]] = number
+        left = left[~found.astype(np.bool_)]
     return kind
-
-
-def _input_type(ledger: CoinLedger, of_owner: Ints) -> Ints:
-    """Return the common type of all inputs of a transaction, -1 where they differ."""
-    kind = of_owner[ledger.output_owner[ledger.input_output]]
-    low = np.full(len(ledger.txids), len(_TYPES))
-    high = np.full(len(ledger.txids), _UNKNOWN)
-    np.minimum.at(low, ledger.input_tx, kind)
-    np.maximum.at(high, ledger.input_tx, kind)
-    return np.where(low == high, high, _UNKNOWN)

@@ -29,6 +29,7 @@ BITCOIN = 100_000_000
 WHIRLPOOLS = (100_000, 1_000_000, 5_000_000, 50_000_000)  # satoshi; 0.001 to 0.5 bitcoin
 MAX_FEE = 100_000  # satoshi an input may add to the pool's amount, and at most half of it
 DUST = 2_730
+MIN_OUTPUTS = 5  # of three people, one of whom needs no change; no rule is for fewer
 
 
 class CoinJoin(IntEnum):
@@ -43,7 +44,10 @@ class CoinJoin(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class _Shapes:
-    """The features of each transaction that the rules use; only spendable outputs are counted."""
+    """The features of each transaction that the rules use; only spendable outputs are counted.
+
+    Those with too few outputs for any rule, which most payments are, have no features: all zero.
+    """
 
     inputs: Ints
     outputs: Ints
@@ -109,14 +113,18 @@ def _shapes(ledger: CoinLedger) -> _Shapes:
     n = len(ledger.txids)
     value = satoshi(ledger)
     made = np.flatnonzero(ledger.inside[ledger.output_tx] & ledger.output_spendable)
+    large = np.bincount(ledger.output_tx[made], minlength=n) >= MIN_OUTPUTS
+    made = made[large[ledger.output_tx[made]]]
     tx, paid = ledger.output_tx[made], value[made]
     common, equals = _commonest(tx, paid, n)
-    spender, spent = ledger.input_tx, value[ledger.input_output]
+    given = np.flatnonzero(large[ledger.input_tx])
+    spender, coin = ledger.input_tx[given], ledger.input_output[given]
+    spent = value[coin]
     lowest, highest = np.full(n, np.iinfo(np.int64).max), np.zeros(n, dtype=np.int64)
     np.minimum.at(lowest, spender, spent)
     np.maximum.at(highest, spender, spent)
     owners = np.int64(max(len(ledger.owners), 1))
-    payers = np.sort(spender * owners + ledger.output_owner[ledger.input_output])
+    payers = np.sort(spender * owners + ledger.output_owner[coin])
     payers = payers[np.diff(payers, prepend=-1) > 0]
     return _Shapes(
         inputs=np.bincount(spender, minlength=n),

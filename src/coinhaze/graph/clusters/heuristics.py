@@ -64,7 +64,8 @@ HEURISTICS = (
     Heuristic(
         "change",
         "clusters",
-        "the one new address, alike in type or uneven in amount, is the payer's; CoinJoins apart",
+        "the one new address of the inputs' type, or of an uneven amount, is the payer's; "
+        "CoinJoins apart",
         108 / 111,
         "measured",
         "107 of 109 payments of Bitcoin 100000-104000 whose change later spending gave away",

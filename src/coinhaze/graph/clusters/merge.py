@@ -59,7 +59,7 @@ def common_input_clusters(ledger: CoinLedger, *, coinjoins: bool = True) -> Clus
 def common_inputs(
     ledger: CoinLedger, *, coinjoins: bool, kinds: CoinJoinKinds | None = None
 ) -> tuple[Ints, Ints]:
-    """Give the owner of each input and its transaction, without CoinJoins unless told to.
+    """Give the owner of each input and its transaction, without CoinJoins unless they are included.
 
     `kinds` are those of `coinjoin_kinds`, where they are known already.
     """

@@ -83,14 +83,14 @@ def payout_links(
     return links
 
 
-def find_services(ledger: Ledger, *, least: int = CROWD) -> list[str]:
-    """Return accounts or addresses with at least `least` distinct payers and as many payees."""
+def find_services(ledger: Ledger, *, min_parties: int = CROWD) -> list[str]:
+    """Return accounts or addresses with at least `minimum` distinct payers and as many payees."""
     payers, payees = defaultdict(set), defaultdict(set)
     for payment in _payments(ledger, False):
         if payment.payer >= 0 and payment.payer != payment.payee:
             payers[payment.payee].add(payment.payer)
             payees[payment.payer].add(payment.payee)
-    hubs = [h for h in payers if min(len(payers[h]), len(payees.get(h, ()))) >= least]
+    hubs = [h for h in payers if min(len(payers[h]), len(payees.get(h, ()))) >= min_parties]
     names = _parties(ledger)
     return sorted(names[h].as_py() for h in hubs)
 

@@ -11,8 +11,6 @@ where counting the matchings is not.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +22,6 @@ from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger import CoinLedger
 from coinhaze.measures.comparators.side_by_side import ComparedScores
-from coinhaze.measures.comparators.system_anonymity import permanent
 from coinhaze.measures.entropy import effective_number
 from coinhaze.measures.intervals import surprise
 from coinhaze.observer.decoys import ring_starts
@@ -60,26 +57,6 @@ def ring_sizes(ledger: CoinLedger) -> pa.Table:
     )
 
 
-Coin = TypeVar("Coin", bound=Hashable)
-
-
-def admissible_members(rings: Sequence[Sequence[Coin]]) -> list[list[Coin]]:
-    """Give each ring's members that can have been spent in it.
-
-    >>> admissible_members([[1, 2], [1, 2], [1, 2, 3]])
-    [[1, 2], [1, 2], [3]]
-    """
-    number = {coin: k for k, coin in enumerate(dict.fromkeys(c for r in rings for c in r))}
-    ring = np.repeat(np.arange(len(rings)), [len(r) for r in rings])
-    coin = np.array([number[c] for r in rings for c in r], dtype=np.int64)
-    retained = admissible_edges(ring, coin, len(rings), len(number)).tolist()
-    found: list[list[Coin]] = []
-    for members in rings:
-        found.append([c for c, k in zip(members, retained, strict=False) if k])
-        retained = retained[len(members) :]
-    return found
-
-
 def admissible_edges(ring: Ints, coin: Ints, rings: int, coins: int) -> Bools:
     """Tell which of the edges (ring, coin) some matching that covers every ring uses."""
     edges = scipy.sparse.csr_array((np.ones(len(ring)), (ring, coin)), shape=(rings, coins))
@@ -102,16 +79,6 @@ def admissible_edges(ring: Ints, coin: Ints, rings: int, coins: int) -> Bools:
     ends = _reaching(graph, rings + np.flatnonzero(free))
     found: Bools = ~other | (component[ring] == component[rings + coin]) | ends[rings + coin]
     return found
-
-
-def count_matchings(rings: Sequence[Sequence[Hashable]]) -> int:
-    """Count the ways to give every ring a coin of its own; small cases only.
-
-    >>> count_matchings([[1, 2], [2, 3], [3, 4]])
-    4
-    """
-    coins = list(dict.fromkeys(c for r in rings for c in r))
-    return permanent([[int(c in set(ring)) for c in coins] for ring in rings])
 
 
 def _reaching(graph: scipy.sparse.csr_array, ends: Ints) -> Bools:

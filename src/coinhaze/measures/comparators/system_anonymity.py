@@ -85,8 +85,8 @@ def system_anonymity(matrix: Sequence[Sequence[Number]]) -> float:
     ways = permanent(matrix)
     if ways == 0:
         raise InputError("no matching of senders and receivers is possible")
-    most = math.log(math.factorial(n)) - (0 if feasible else n * math.log(n))
-    return abs(math.log(ways) / most)
+    maximum = math.log(math.factorial(n)) - (0 if feasible else n * math.log(n))
+    return abs(math.log(ways) / maximum)
 
 
 def staircase_anonymity(senders: Sequence[int], receivers: Sequence[int]) -> float:

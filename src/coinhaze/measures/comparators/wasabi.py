@@ -39,15 +39,15 @@ def wasabi_score(
     if own_inputs:
         worth = sum(value for value, _ in own_inputs)
         mean = sum(value * score for value, score in own_inputs) / worth
-        least = min(score for _, score in own_inputs)
+        minimum = min(score for _, score in own_inputs)
     else:
-        mean = least = RECEIVED
+        mean = minimum = RECEIVED
     scores = []
     for value in own_outputs:
         hidden = foreign[value] / own[value]
         if foreign_inputs is not None:
             hidden = min(hidden, foreign_inputs)
-        scores.append((mean if foreign[value] else least) + hidden)
+        scores.append((mean if foreign[value] else minimum) + hidden)
     return scores
 
 

@@ -130,7 +130,7 @@ def read_transfers(raw: bytes, token: str, first: int, last: int) -> tuple[Rows,
             continue
         height = quantity(log.block_number, where, field="blockNumber", maximum=HIGHEST)
         if not first <= height <= last:
-            raise LedgerError(where, "a log of a block not asked for", value=height)
+            raise LedgerError(where, "a log of a block that was not requested", value=height)
         block_hash = word(log.block_hash, where, field="blockHash")
         if hashes.setdefault(height, block_hash) != block_hash:
             raise ChainChanged(where, f"block {height} with two hashes", value=block_hash)
@@ -146,7 +146,7 @@ def _transfer(log: _Log, token: str, height: int) -> dict[str, int | str]:
     txid = word(log.transaction_hash, f"block {height}", field="transactionHash")
     where = f"block {height}, transaction {txid}"
     if address(log.address, where, field="address") != token:
-        raise LedgerError(where, "a log of a token not asked for", value=log.address)
+        raise LedgerError(where, "a log of a token that was not requested", value=log.address)
     if len(log.topics) != 3 or log.topics[0].lower() != TRANSFER:
         fix = "an ERC-721 token has four topics and no amounts" if len(log.topics) == 4 else ""
         raise LedgerError(where, "no Transfer of ERC-20: topics", value=log.topics, fix=fix)

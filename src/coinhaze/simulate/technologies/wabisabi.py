@@ -41,8 +41,8 @@ def mix(
         coins = sorted(coins, key=lambda c: (-c.value, c.number))[:MAX_INPUTS]
         total, service = sum(c.value for c in coins), sum(_service_fee(c) for c in coins)
         fee = service + wallets.tariff.share(len(coins), 0)
-        most = fee + wallets.tariff.share(0, MAX_OUTPUTS + 1) + MIN_OUTPUT
-        if total >= WORTH and most <= spare(wallets, who):
+        maximum = fee + wallets.tariff.share(0, MAX_OUTPUTS + 1) + MIN_OUTPUT
+        if total >= WORTH and maximum <= spare(wallets, who):
             brought[who], left[who] = coins, total - fee
     if len(brought) < MIN_PEOPLE:
         return

@@ -32,6 +32,7 @@ from coinhaze.simulate.weeks.coin_kernels import (
     spend,
     sweep,
     uniform,
+    week_kernel,
     withdraw,
 )
 
@@ -139,11 +140,11 @@ def _transact(book, cast, mining, p, kinds, height):
         _join(book, cast, p, height)
 
 
-@kernel
+@week_kernel
 def run_week(book, cast, mining, p, kinds, first_height, blocks, transactions):
     """Write blocks until there are `transactions` of them; return False if the columns are full."""
     # No transaction spends and creates more coins than this, and a refill may precede it.
-    most = 2 * max(p.max_batch, p.max_sweep, 3 * p.max_join) + 1000
+    maximum = 2 * max(p.max_batch, p.max_sweep, 3 * p.max_join) + 1000
     rewards, finders = mining.rewards, mining.finders
     for b in range(blocks):
         height = first_height + b
@@ -154,7 +155,7 @@ def run_week(book, cast, mining, p, kinds, first_height, blocks, transactions):
             push(mining.ripe, finders[b - p.maturity], book.after, rewards[b - p.maturity])
         book.count[FEES] = 0
         while book.count[TX] * blocks < transactions * (b + 1):
-            if book.count[OUTPUT] + most > len(book.output_tx):
+            if book.count[OUTPUT] + maximum > len(book.output_tx):
                 return False
             _transact(book, cast, mining, p, kinds, height)
         # It cannot be spent yet: it matures for a hundred blocks.

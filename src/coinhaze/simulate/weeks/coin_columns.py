@@ -89,11 +89,11 @@ def block_times(blocks: int, *, interval: float, rng: np.random.Generator) -> In
     return np.asarray(START + np.cumsum(rng.exponential(interval, blocks)), dtype=np.int64)
 
 
-def settings_record(week: Any) -> np.void:
+def settings_record(week: Any) -> np.record:
     """Return a week's settings as one record, whose fields kernels read by name."""
     # A record is one pointer: a tuple of fifty numbers doubles the time to compile.
     kinds = [(f.name, np.int64 if f.type == "int" else np.float64) for f in fields(week)]
-    record: np.void = np.array([astuple(week)], dtype=kinds)[0]
+    record: np.record = np.array([astuple(week)], dtype=np.dtype((np.record, kinds)))[0]
     return record
 
 

@@ -23,6 +23,20 @@ DUST = 546  # less is not worth spending, and is not relayed (Bitcoin Core's rel
 # Kernels pass dozens of arrays to one another. Counting references to each at every call takes most
 # of the time (6 us per transaction instead of 0.8), and nothing here allocates, so it is off.
 kernel = kernels.kernel(_nrt=False)
+# As plain Python a transaction takes as long as so many entries of arrays: 0.3 ms.
+_STEPS = 50
+
+
+def _steps(book, cast, mining, p, kinds, first_height, blocks, transactions):
+    return _STEPS * transactions
+
+
+def _coins(book, number):
+    return int(book.count[OUTPUT] + book.count[INPUT])
+
+
+# Those that write a week: columns have room for more, and tables are drawn from.
+week_kernel = kernels.kernel(_nrt=False, entries=_steps)
 
 
 class CoinColumns(NamedTuple):
@@ -187,12 +201,12 @@ def heavy(book, median, spread):
 
 
 @kernel
-def many(book, least, most, exponent):
-    """Draw a heavy-tailed count: Pareto from `least`, truncated at `most`."""
-    return min(most, int(least * uniform(book) ** (-1.0 / exponent)))
+def many(book, minimum, maximum, exponent):
+    """Draw a heavy-tailed count: Pareto from `minimum`, truncated at `maximum`."""
+    return min(maximum, int(minimum * uniform(book) ** (-1.0 / exponent)))
 
 
-@kernel
+@kernels.kernel(_nrt=False, entries=_coins)
 def settle(book, number):
     """Number transactions from the earliest on, and addresses in order of use; return their count.
 

@@ -33,6 +33,7 @@ from coinhaze.simulate.weeks.coin_kernels import (
     spend_loose,
     sweep,
     uniform,
+    week_kernel,
     withdraw,
 )
 
@@ -188,10 +189,10 @@ def _transact(book, cast, mining, p, kinds, height):
         _cross(book, cast, p, height, kind)
 
 
-@kernel
+@week_kernel
 def run_week(book, cast, mining, p, kinds, first_height, blocks, transactions):
     """Write blocks until there are `transactions` of them; return False if the columns are full."""
-    most = 2 * max(p.max_payout, p.max_gather, p.max_sweep, p.max_protect) + 1000
+    maximum = 2 * max(p.max_payout, p.max_gather, p.max_sweep, p.max_protect) + 1000
     for b in range(blocks):
         height = first_height + b
         k = mining.pick[below(book, len(mining.pick))]
@@ -206,7 +207,7 @@ def run_week(book, cast, mining, p, kinds, first_height, blocks, transactions):
             push(mining.ripe, mining.finders[ripe], book.after, mining.rewards[ripe])
         book.count[FEES] = 0
         while book.count[TX] * blocks < transactions * (b + 1):
-            if book.count[OUTPUT] + most > len(book.output_tx):
+            if book.count[OUTPUT] + maximum > len(book.output_tx):
                 return False
             _transact(book, cast, mining, p, kinds, height)
         # It cannot be spent yet: it matures for a hundred blocks.

@@ -24,7 +24,9 @@ from coinhaze.solve.exact.core_kernels import (
     eliminate_core,
     heavy_components,
     invert_core,
+    multiply,
     multiply_tile,
+    multiply_vector,
     solve_clusters,
     sweep_tile,
     sweep_vector,
@@ -80,11 +82,11 @@ class DenseCore:
 
     def solve_vector(self, x: Floats) -> None:
         """Replace one right-hand side by its solution."""
-        x[:] = self.inverse @ x
+        x[:] = multiply_vector(self.inverse, x)
 
     def visits(self, y: Floats) -> None:
         """Replace y by y times the inverse."""
-        y[:] = y @ self.inverse
+        y[:] = multiply(y[None, :], self.inverse, len(y))[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,16 +172,14 @@ def multiplied_back(moves: Floats, out: Floats, inverse: Floats) -> Floats:
     """
     n = len(out)
     scale = out + moves.sum(axis=1)
-    product = np.zeros((n, n))
-    for first in range(0, n, BACK):
-        product += moves[:, first : first + BACK] @ inverse[first : first + BACK]
+    product = multiply(moves, inverse, BACK)
     whole = scale[:, None] * inverse
     left = whole - product
     left[np.diag_indices(n)] -= 1.0
     # Terms of a block, blocks, the sums of ways out (added up in pairs), and what comes last.
     roundings = BACK + n / BACK + 2 * np.log2(n + 2) + 16
     bound = np.abs(left) / ROUNDING + roundings * (whole + product + np.eye(n))
-    checked: Floats = 1.01 * (bound @ out)
+    checked: Floats = 1.01 * multiply_vector(bound, out)
     return checked
 
 

@@ -82,11 +82,11 @@ def invert(dense, out):
 
 
 @kernel()
-def solve_clusters(start, members, indptr, indices, data, out, most_growth):
+def solve_clusters(start, members, indptr, indices, data, out, max_growth):
     """Replace the rows of each cluster by those without moves inside it.
 
     Gives which clusters were done and their inverses, the new rows of their members, and the new
-    ways out. A cluster whose new rows would hold `most_growth` times the old moves is left alone.
+    ways out. A cluster whose new rows would hold `max_growth` times the old moves is left alone.
     """
     n = len(indptr) - 1
     local = np.full(n, -1, np.int64)
@@ -117,7 +117,7 @@ def solve_clusters(start, members, indptr, indices, data, out, most_growth):
                     if column[j] < 0:
                         column[j] = len(outer)
                         outer.append(j)
-        if len(outer) * c <= most_growth * old:
+        if len(outer) * c <= max_growth * old:
             inverse = invert(dense, leave)
             wide = np.zeros((c, len(outer)))
             for k in range(c):
@@ -206,13 +206,13 @@ def _add_row(ratio, ratio_error, above, row, row_errors):
 
 
 @kernel()
-def _least(row):
+def _minimum(row):
     """Give the least entry above 0, or 1."""
-    least = 1.0
+    minimum = 1.0
     for value in row:
-        if 0.0 < value < least:
-            least = value
-    return least
+        if 0.0 < value < minimum:
+            minimum = value
+    return minimum
 
 
 @kernel()
@@ -236,16 +236,16 @@ def eliminate_core(moves, errors, out, out_error):
                 row_error[k] = max(row_error[k], errors[k, j])
         s = exact_sum(np.append(above, out[k]))
         pivot[k] = s
-        least = _least(above)
+        minimum = _minimum(above)
         if out[k] > 0.0:
-            least = min(least, out[k])
+            minimum = min(minimum, out[k])
         for i in range(k + 1, c):
             if moves[i, k] == 0.0:
                 continue
             ratio = moves[i, k] / s
             ratio_error = errors[i, k] + PRODUCT
             moves[i, k] = ratio
-            faint = min(faint, ratio * least)
+            faint = min(faint, ratio * minimum)
             if out[k] > 0.0:
                 out_error[i] = max(out_error[i], ratio_error) + SUM
                 out[i] += ratio * out[k]
@@ -304,3 +304,58 @@ def multiply_tile(inverse, right, x):
                 for t in range(WIDTH):
                     row[t] = fma(v0, a[t], row[t])
                 k += 1
+
+
+# Products of whole cores. Not by a library: its order of adding follows the kind of CPU, and its
+# threads go on spinning while the next tiles are solved.
+LANES = 8
+
+
+@kernel(error_model="numpy")
+def multiply(left, right, block):
+    """Give left times right: terms added up by blocks of so many, and blocks in their order."""
+    n, depth = left.shape
+    width = right.shape[1]
+    product = np.zeros((n, width))
+    part = np.empty(width)
+    for first in range(0, depth, block):
+        last = min(first + block, depth)
+        for i in range(n):
+            weights = left[i]
+            part[:] = 0.0
+            k = first
+            while k + 4 <= last:
+                v0, v1, v2, v3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+                a, b, c, d = right[k], right[k + 1], right[k + 2], right[k + 3]
+                for t in range(width):
+                    part[t] += fma(v0, a[t], fma(v1, b[t], fma(v2, c[t], v3 * d[t])))
+                k += 4
+            while k < last:
+                _mix(part, weights[k], right[k])
+                k += 1
+            row = product[i]
+            for t in range(width):
+                row[t] += part[t]
+    return product
+
+
+@kernel(error_model="numpy")
+def multiply_vector(matrix, x):
+    """Give a matrix times x: eight sums side by side for each row, added up at the end."""
+    n, depth = matrix.shape
+    product = np.empty(n)
+    lanes = np.empty(LANES)
+    for i in range(n):
+        row = matrix[i]
+        lanes[:] = 0.0
+        k = 0
+        while k + LANES <= depth:
+            for t in range(LANES):
+                lanes[t] = fma(row[k + t], x[k + t], lanes[t])
+            k += LANES
+        for t in range(depth - k):
+            lanes[t] = fma(row[k + t], x[k + t], lanes[t])
+        product[i] = ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + (
+            (lanes[2] + lanes[6]) + (lanes[3] + lanes[7])
+        )
+    return product

@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-import numpy as np
-
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UsageError
 from coinhaze.measures import Scores
+from coinhaze.measures.elementary import log2
 from coinhaze.measures.intervals import surprise
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.certify import certified, plain_orders
@@ -139,7 +138,7 @@ def rounding_of(
     for carry in CARE:
         if exact is not None and not narrow():
             scaled = fine(query, columns, exact, carry=carry)
-            rounding = Rounding.of_walks(scaled.expected, scaled.most)
+            rounding = Rounding.of_walks(scaled.expected, scaled.maximum)
     return rounding, scaled
 
 
@@ -153,7 +152,7 @@ def add_missing(query: Query, sums: Sums, counts: Floats) -> None:
     if query.factor.sweeps:
         missing = query.factor.missing()[query.scored]
         sums.missing[:] = missing
-        sums.above[:] = surprise(missing) + missing * np.log2(counts)
+        sums.above[:] = surprise(missing) + missing * log2(counts)
 
 
 def eliminate(

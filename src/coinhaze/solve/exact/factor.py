@@ -264,11 +264,11 @@ def _ways_out(reduced: Reduced, rows: Ints, inner: Bools) -> tuple[Floats, Float
     return outside, error
 
 
-def _raise_rows(least: Floats, indptr: Ints, values: Floats) -> None:
+def _raise_rows(minimum: Floats, indptr: Ints, values: Floats) -> None:
     """Raise what stands for each row to the largest value in it."""
     has = np.flatnonzero(np.diff(indptr))
     if len(has):
-        least[has] = np.maximum(least[has], np.maximum.reduceat(values, indptr[has]))
+        minimum[has] = np.maximum(minimum[has], np.maximum.reduceat(values, indptr[has]))
 
 
 def _eliminate(

@@ -1,6 +1,6 @@
 """Hot loops of elimination in the manner of Grassmann, Taksar and Heyman.
 
-Eliminating a state sends whoever would go there on to where it goes. The pivot is the sum of the
+Eliminating a state redirects moves into it to where it leads. The pivot is the sum of the
 ways out, never 1 minus the way back, so nothing is ever subtracted and small probabilities keep
 all their digits. Every entry carries a bound on its relative rounding error, in units of 2^-53.
 Slow twin in the tests: tests/twin.py, rational arithmetic.
@@ -83,13 +83,13 @@ def _columns(triples):
 
 @kernel()
 def thin_block(
-    indptr, indices, data, data_error, outside, outside_error, dense_share, most_product, most_work
+    indptr, indices, data, data_error, outside, outside_error, dense_share, max_product, max_work
 ):
     """Eliminate states of one strong component, cheapest first, until the rest is dense.
 
     The block is given by its inner moves and by `outside`, the probability to leave it, with its
-    error. It also ends when the cheapest state has more than `most_product` ways through it, or
-    when all ways taken pass `most_work`. Returns how many states are eliminated, and the order:
+    error. It also ends when the cheapest state has more than `max_product` ways through it, or
+    when all ways taken pass `max_work`. Returns how many states are eliminated, and the order:
     those first, then the core; pivots and error bounds of the eliminated; their lower factors
     (row, earlier state, multiplier) and upper rows (row, later state, probability); the core's
     moves and ways out, with errors. A number too small for floats gives pivots of 0.
@@ -136,9 +136,7 @@ def thin_block(
     done = 0
     work = 0
     faint = 1.0
-    while (
-        left > 0 and (left <= MIN_CORE or inner < dense_share * left * left) and work <= most_work
-    ):
+    while left > 0 and (left <= MIN_CORE or inner < dense_share * left * left) and work <= max_work:
         cost, k = heapq.heappop(queue)
         now = degree[0, k] * degree[1, k]
         if not alive[k]:
@@ -146,7 +144,7 @@ def thin_block(
         if now > cost:
             heapq.heappush(queue, (now, k))
             continue
-        if now > most_product:
+        if now > max_product:
             break
         work += now
         alive[k] = False
@@ -236,7 +234,7 @@ def thin_block(
     return (
         done, order, pivot[:done], row_error[:done], _columns(lower), _columns(upper),
         _columns(moves), np.array(move_errors), (out + out_lost)[core], out_error[core] + SUM,
-        work > most_work,
+        work > max_work,
     )  # fmt: skip
 
 

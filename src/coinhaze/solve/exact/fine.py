@@ -50,7 +50,7 @@ class Fine:
     query: Query
     unit: Floats  # of the scored states: what their sums must be multiplied by
     expected: Floats  # roundings along walks from the scored states, on average ...
-    most: Floats  # ... and along the worst walk
+    maximum: Floats  # ... and along the worst walk
 
     def restore(self, sums: Sums, orders: Floats) -> None:
         """Bring sums over scaled rows back: m x log2(m x) is m (x log2 x) + m x log2 m."""
@@ -82,13 +82,13 @@ def fine(query: Query, columns: Columns, exact: ExactMoves, *, carry: bool) -> F
         if carry
         else (none, none)
     )
-    expected, most = _roundings(query, columns, error + SCALED_ERROR, main, chains)
+    expected, maximum = _roundings(query, columns, error + SCALED_ERROR, main, chains)
     scaled = replace(query, reduced=replace(reduced, data=data, own=own))
     factor = factorise(scaled.reduced)
     if carry:
         factor = factor.carrying(*chains)
     vars(scaled).update(factor=factor, excess=query.excess * unit)
-    return Fine(scaled, unit[query.scored], expected, most)
+    return Fine(scaled, unit[query.scored], expected, maximum)
 
 
 def _moved_by(reduced: Reduced) -> Ints:
@@ -101,11 +101,11 @@ def _roundings(
 ) -> tuple[Floats, Floats]:
     reduced, column = query.reduced, columns.of_state
     states_of = np.bincount(column[column != NO_COLUMN], minlength=len(columns))
-    expected, most = count_roundings(
+    expected, maximum = count_roundings(
         reduced.indptr, reduced.indices, reduced.data, error, reduced.own, OWN_ERROR, column,
         states_of, _moved_by(reduced), main, *chains,
     )  # fmt: skip
-    return expected[query.scored], most[query.scored]
+    return expected[query.scored], maximum[query.scored]
 
 
 class ExactMoves(NamedTuple):
@@ -163,6 +163,8 @@ def as_pairs(amounts: Amounts) -> Pair:
     True
     """
     high, low = np.zeros(len(amounts)), np.zeros(len(amounts))
+    if amounts.digits.shape[1] == 1 and amounts.digits.max(initial=0) <= 2**53:
+        return amounts.digits[:, 0].astype(np.float64), low
     for k in range(amounts.digits.shape[1] - 1, -1, -1):
         digit = amounts.digits[:, k]
         # The highest digit may have more bits than a float: take it in two parts.

@@ -156,7 +156,7 @@ def count_roundings(
     (`before`) sum without loss; who comes to a chain otherwise finds its rows rounded once.
     """
     n = len(own)
-    expected, most = np.zeros(n), np.zeros(n)
+    expected, maximum = np.zeros(n), np.zeros(n)
     for i in range(n):
         first, last = indptr[i], indptr[i + 1]
         degree = last - first
@@ -180,9 +180,9 @@ def count_roundings(
             if chain[j] >= 0 and before[i] != j:
                 here += 1.0
             expected[i] += data[e] * (here + expected[j])
-            most[i] = max(most[i], here + most[j])
+            maximum[i] = max(maximum[i], here + maximum[j])
         if has_own:
             here = own_error + sums
             expected[i] += own[i] * here
-            most[i] = max(most[i], here)
-    return expected, most
+            maximum[i] = max(maximum[i], here)
+    return expected, maximum

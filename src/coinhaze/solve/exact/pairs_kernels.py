@@ -65,7 +65,7 @@ def add_exactly(total, lost, value):
     return new, lost + ((value - new) + total)
 
 
-@kernel()
+@kernel(_nrt=False)
 def exact_sum(values):
     """Add up numbers that are not negative with a relative error of about 2^-53."""
     total = 0.0

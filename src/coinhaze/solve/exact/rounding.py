@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coinhaze.amounts import Floats
+from coinhaze.measures.elementary import log2
 from coinhaze.measures.intervals import (
     ROUNDING,
     slack_from_each,
@@ -44,10 +45,14 @@ class Rounding(NamedTuple):
         total = 1.01 * factor.solve(walks)[query.scored]
         return cls(total, np.full(len(total), each), along_walks=False)
 
+    def part(self, rows: slice) -> Rounding:
+        """Give some of the scored rows."""
+        return Rounding(self.total[rows], self.each[rows], self.along_walks)
+
     @classmethod
-    def of_walks(cls, expected: Floats, most: Floats) -> Rounding:
+    def of_walks(cls, expected: Floats, maximum: Floats) -> Rounding:
         """Bound the rounding of tiles of an acyclic chain, given roundings along its walks."""
-        return cls(1.01 * ROUNDING * expected, 1.01 * ROUNDING * most, along_walks=True)
+        return cls(1.01 * ROUNDING * expected, 1.01 * ROUNDING * maximum, along_walks=True)
 
     def of_bits(self, bits: Floats, sources: Floats) -> Floats:
         """Bound the change of entropy: two proofs, and the narrower bound is taken."""
@@ -89,7 +94,7 @@ def foreseen_width(
     rounding: Rounding, columns: Columns, sources: Floats, *, by_fours: bool
 ) -> float:
     """Bound the widest interval that rounding can bring about, whatever the bits will be."""
-    bits = np.log2(np.maximum(sources, 1))
+    bits = log2(np.maximum(sources, 1))
     terms = terms_of(columns, sources, by_fours=by_fours)
     slack = rounding.of_bits(bits, sources) + summing(terms, bits)
     return 2 * float(slack.max(initial=0.0))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coinhaze.amounts import Bools, Floats, Ints
+from coinhaze.solve.exact.core import SparseCore
 from coinhaze.solve.exact.factor import Factor
 from coinhaze.solve.exact.stream_kernels import (
     WIDTH,
@@ -24,11 +25,15 @@ from coinhaze.solve.exact.stream_kernels import (
     sum_tile,
     weigh_tile,
 )
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool import Budget, open_workers
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.sums import Priors, Sums
+
+# So many tiles show how much of all is not zero: one bit of a byte each.
+LIVE_TILES = 4
 
 
 def stream_sums(
@@ -101,6 +106,7 @@ class Tiles:
     priors: Priors
     elsewhere: int
     orders: Floats
+    seconds: float
     waiting: int = 2
 
     @classmethod
@@ -132,6 +138,7 @@ class Tiles:
             priors=columns.priors,
             elsewhere=columns.elsewhere,
             orders=orders,
+            seconds=tile_seconds(query, columns),
         )
         return tiles, weights
 
@@ -174,6 +181,32 @@ class Tiles:
         return weighed
 
 
+def tile_seconds(query: Query, columns: Columns) -> float:
+    """Count what tiles take if nothing in them is zero, in seconds of one core."""
+    reduced = query.reduced
+    # Factors of an acyclic chain are the chain: there is no need to make them to count.
+    if reduced.acyclic:
+        is_inner = np.zeros(len(reduced), dtype=np.bool_)
+        is_inner[reduced.indices] = True
+        inner, moves, cores = int(is_inner.sum()), len(reduced.indices), {}
+    else:
+        factor = query.factor
+        inner, cores = factor.inner, factor.cores
+        moves = len(factor.lower_at) + len(factor.upper_at)
+    mix, score = (
+        thresholds.TILE_NS_CACHED
+        if 8 * WIDTH * inner < thresholds.CACHE_BYTES
+        else thresholds.TILE_NS_UNCACHED
+    )
+    work = moves * mix + len(query.scored) * score
+    for core in cores.values():
+        if isinstance(core, SparseCore):
+            work += core.sweeps * len(core.indices) * mix
+        else:
+            work += len(core) ** 2 * thresholds.CORE_NS
+    return len(columns) * work * 1e-9
+
+
 def time_tiles(
     query: Query, columns: Columns, orders: Floats, *, budget: Budget, sample: int = 16
 ) -> float:
@@ -197,14 +230,16 @@ def _sampled_tiles(columns: Columns, sample: int) -> tuple[Ints, Ints]:
     return starts, starts[((np.arange(count) + 0.5) * len(starts) / max(count, 1)).astype(np.int64)]
 
 
-def live_share(query: Query, columns: Columns, *, sample: int = 4) -> float:
-    """Estimate how much of all tiles is not zero, from where a few tiles of columns lead."""
-    factor = query.factor
-    column = columns.of_state[factor.back]
-    _, some = _sampled_tiles(columns, sample)
-    total = 0.0
-    for first in some.tolist():
-        live = (column >= first) & (column < first + WIDTH)
-        spread_live(factor.lower, factor.lower_at, live)
-        total += float(live.mean())
+def live_share(query: Query, columns: Columns) -> float:
+    """Estimate how much of all tiles is not zero, from where a few tiles of columns lead.
+
+    The chain is acyclic.
+    """
+    reduced, column = query.reduced, columns.of_state
+    _, some = _sampled_tiles(columns, LIVE_TILES)
+    live = np.zeros(len(column), dtype=np.uint8)
+    for tile, first in enumerate(some.tolist()):
+        live[(column >= first) & (column < first + WIDTH)] |= 1 << tile
+    spread_live(reduced.indptr, reduced.indices, live)
+    total = sum(float(((live >> tile) & 1).mean()) for tile in range(len(some)))
     return total / max(len(some), 1)

@@ -497,9 +497,10 @@ def weigh_tile(x, live, excess):
 
 @kernel()
 def spread_live(lower, lower_at, live):
-    """Mark every row of an acyclic chain that leads to a marked one."""
+    """Give every row of an acyclic chain the marks, bits, of all it leads to."""
     for i in range(len(live)):
-        live[i] = live[i] or _any_live(lower[i], lower[i + 1], lower_at, live)
+        for e in range(lower[i], lower[i + 1]):
+            live[i] |= live[lower_at[e]]
 
 
 @kernel()

@@ -25,7 +25,8 @@ from coinhaze.solve.sketch.sketch import Draws
 from coinhaze.solve.sums import Sums
 
 LOG = logging.getLogger(__name__)
-PARTS = 16  # so many times sums are brought here, for progress
+PARTS = 16  # so many times at most sums are brought here, for progress ...
+MIN_TILES = 2048  # ... each time those of so many tiles at least: the GPU waits meanwhile
 
 
 def schedule_of(work: Tiles | Draws) -> Schedule:
@@ -39,13 +40,21 @@ class TileWorkers:
 
     count = 1
 
-    def __init__(self, work: Tiles, *, at_once: int | None = None) -> None:
+    def __init__(
+        self, work: Tiles, *, at_once: int | None = None, threads: int | None = None
+    ) -> None:
         priors = work.priors
         self._work = work
         law = Law(priors.inner, priors.bits, priors.top, elsewhere=work.elsewhere)
         tiles = -(-len(priors.inner) // WIDTH)
-        most = tiles if at_once is None else min(tiles, at_once)
-        self._device = DeviceTiles(schedule_of(work), law, most=most, weigh=len(work.excess) > 0)
+        maximum = tiles if at_once is None else min(tiles, at_once)
+        schedule, weigh = schedule_of(work), len(work.excess) > 0
+        self._device = DeviceTiles(schedule, law, maximum=maximum, weigh=weigh, threads=threads)
+
+    @property
+    def threads(self) -> int:
+        """How many threads solve one tile."""
+        return self._device.threads
 
     @property
     def at_once(self) -> int:
@@ -57,10 +66,10 @@ class TileWorkers:
         self._device.compile()
 
     def map(self, pieces: Iterable[range]) -> Iterator[BlockSums]:
-        """Give the sums of neighbouring blocks, a sixteenth of all columns at a time."""
+        """Give the sums of neighbouring blocks, a sixteenth of all columns or more at a time."""
         for columns in _neighbours(list(pieces)):
             tiles = -(-len(columns) // WIDTH)
-            step = -(-tiles // PARTS) * WIDTH
+            step = max(-(-tiles // PARTS), MIN_TILES) * WIDTH
             yield from self._parts(columns, step)
 
     def _parts(self, columns: range, step: int) -> Iterator[BlockSums]:
@@ -100,7 +109,7 @@ class DrawWorkers:
 
     def __init__(self, work: Draws, pieces: int) -> None:
         law = Law(work.nats, source=work.source, seed=work.seed, mass=work.mass)
-        self._device = DeviceTiles(schedule_of(work), law, most=pieces, weigh=False)
+        self._device = DeviceTiles(schedule_of(work), law, maximum=pieces, weigh=False)
 
     def map(self, pieces: Iterable[int]) -> Iterator[Any]:
         """Give the sums of each tile of draws."""

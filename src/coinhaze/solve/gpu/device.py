@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,9 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.gpu.schedule import Schedule
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import in_words
 
-THREADS = 512  # of one tile: sixteen rows at a time
-BLOCKS = 2  # tiles on one multiprocessor at a time
 KEPT_FREE = 0.06  # of the memory, for the driver and other programs
 INSTALL = "without an NVIDIA GPU leave --device at cpu, else pip install 'coinhaze[gpu]'"
 
@@ -48,10 +47,40 @@ def describe() -> str:
 
 
 @cache
-def _kernels(draws: bool) -> Any:
+def _kernels(draws: bool, threads: int) -> Any:
     code = resources.files("coinhaze.solve.gpu").joinpath("tiles.cu").read_text(encoding="utf-8")
-    options = ("-std=c++17", f"-DTHREADS={THREADS}", f"-DBLOCKS={BLOCKS}", f"-DDRAWS={int(draws)}")
+    blocks = thresholds.GPU_RESIDENT_THREADS // threads
+    options = ("-std=c++17", f"-DTHREADS={threads}", f"-DBLOCKS={blocks}", f"-DDRAWS={int(draws)}")
     return cupy().RawModule(code=code, options=options)
+
+
+class Launch(NamedTuple):
+    """How many threads solve one tile, and how many tiles have rooms."""
+
+    threads: int
+    at_once: int
+
+    @classmethod
+    def of(
+        cls, tiles: int, fit: int, processors: int, level: float, threads: int | None = None
+    ) -> Launch:
+        """Choose for so many tiles, of which so many fit the memory, and multiprocessors.
+
+        `level` is the number of operations in a level: where these are few, smaller groups of
+        threads keep more tiles on their way, if there are as many that fit. Where all tiles fit
+        they are launched together: as one ends the next begins. Else the last of each launch
+        should not run alone.
+        """
+        if threads is None:
+            threads = thresholds.GPU_WIDE_THREADS
+            narrow = thresholds.GPU_NARROW_THREADS
+            more = min(tiles, fit) >= processors * (thresholds.GPU_RESIDENT_THREADS // narrow)
+            if more and level <= thresholds.MAX_GPU_NARROW_LEVEL:
+                threads = narrow
+        together = processors * (thresholds.GPU_RESIDENT_THREADS // threads)
+        if tiles <= fit:
+            return cls(threads, tiles)
+        return cls(threads, fit - fit % together if fit > together else fit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +104,22 @@ class Law:
 class DeviceTiles:
     """A schedule on the GPU, ready to solve tiles, as many at once as memory allows."""
 
-    def __init__(self, schedule: Schedule, law: Law, *, most: int, weigh: bool) -> None:
+    def __init__(
+        self, schedule: Schedule, law: Law, *, maximum: int, weigh: bool, threads: int | None = None
+    ) -> None:
         cp = cupy()
         self.schedule, self.law = schedule, law
-        self._module = _kernels(law.draws)
         self._priors = law.prior_bits is not None and bool(np.any(law.prior_bits))
         rows = max(schedule.rows, 1)
         fixed = schedule.operations.nbytes + schedule.entries.nbytes + 9 * 8 * rows
         fixed += sum(core.inverse.nbytes for core in schedule.cores)
         each = schedule.room_bytes + rows * (8 if law.draws else 25 + 8 * self._priors) + 1024
         free = int(cp.cuda.Device().mem_info[0] * (1 - KEPT_FREE))
-        # More tiles than run side by side would only wait for each other.
-        together = BLOCKS * cp.cuda.Device().attributes["MultiProcessorCount"]
-        self.at_once = int(min(most, (free - fixed) // each, together))
+        processors = cp.cuda.Device().attributes["MultiProcessorCount"]
+        level = len(schedule.operations) / max(len(schedule.level_start) - 1, 1)
+        launch = Launch.of(maximum, (free - fixed) // each, processors, level, threads)
+        self.threads, self.at_once = launch
+        self._module = _kernels(law.draws, self.threads)
         if self.at_once < 1:
             raise ResourceError(
                 f"one tile needs {in_words(fixed + each)} of the GPU's memory, of which "
@@ -141,7 +173,7 @@ class DeviceTiles:
         for number, (begin, end, core) in enumerate(schedule.phases):
             run(
                 (tiles,),
-                (THREADS,),
+                (self.threads,),
                 (
                     self._level_start, np.int32(begin), np.int32(end), np.int32(number == 0),
                     self._operations, self._entries, self._rooms, self._live, self._lost,

@@ -72,7 +72,7 @@ def mix(
 def mix_weights(chain: AbsorbingChain, nodes: Ints) -> list[int]:
     """Weigh unspent coins as the policy would weigh the inputs of a transaction that spends them.
 
-    Proportional: by value. Uniform: each alike. Poison: tainted ones alike, clean ones not at all.
+    Proportional: by value. Uniform: equally. Poison: tainted ones equally, clean ones not at all.
     """
     policy = POLICIES.get(chain.settings.get("policy"))
     if policy is None or policy.weigh is None:
@@ -222,6 +222,6 @@ def mix_nearly(
     )
     if not abs(1 - sums.sure - sums.rest) <= CERTIFICATE:
         raise no_answer(chain, nodes[0])
-    low, high = sums.interval(roundings + added + STARTS, bounded.most_bits)
+    low, high = sums.interval(roundings + added + STARTS, bounded.max_bits)
     low = max(low, 0.0)
     return NearlyMixed((low + high) / 2, low, high, tuple(shares.tolist()))

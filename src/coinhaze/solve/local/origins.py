@@ -11,6 +11,7 @@ import scipy.sparse.csgraph
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UnknownName
 from coinhaze.measures import Origins
+from coinhaze.measures.elementary import log2
 from coinhaze.measures.scores import reached
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
@@ -18,7 +19,7 @@ from coinhaze.options import ModelKeywords
 from coinhaze.solve.exact.engines import score_exactly, width_of
 from coinhaze.solve.local.past import Past, trace
 from coinhaze.solve.local.row import LocalRow, no_answer
-from coinhaze.solve.lots.scores import is_ordered, origins_in_order, parcels_of
+from coinhaze.solve.lots.scores import is_ordered, lots_of, origins_in_order
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.source import Source, structure_of
 from coinhaze.solve.structure.reduce import NO_STATE
@@ -48,7 +49,7 @@ def origins(
     """
     if is_ordered(source, settings):
         width_of(accuracy)
-        return origins_in_order(parcels_of(source, settings), node)
+        return origins_in_order(lots_of(source, settings), node)
     structure = structure_of(source, **settings)
     chain = structure.chain
     start = chain.graph.names.node(node) if isinstance(node, str) else int(node)
@@ -128,7 +129,7 @@ def _exactly(structure: Structure, start: int, width: float) -> Origins:
     """Solve the coin's whole past."""
     chain = structure.chain
     rows = np.array([start])
-    # Every node of the past is asked about by itself, so none is merged with its predecessor.
+    # Every node of the past is a query by itself, so none is merged with its predecessor.
     lumped = structure.lump(rows, np.zeros(0), merge=False)
     query = lumped.query
     retained, state = query.reduced.retained, query.reduced.state
@@ -187,7 +188,7 @@ def _ways(past: Past, outcomes: Ints) -> tuple[Ints, Ints]:
     likeliest way to each outcome begins."""
     known = past.to >= 0
     # Shortest paths need positive lengths: a certain move costs next to nothing.
-    cost = np.maximum(-np.log2(past.chance[known]), 1e-12)
+    cost = np.maximum(-log2(past.chance[known]), 1e-12)
     shape = (len(past), len(past))
     lengths = scipy.sparse.csr_array((cost, (past.at[known], past.to[known])), shape=shape)
     length, came_from = scipy.sparse.csgraph.dijkstra(
@@ -195,7 +196,7 @@ def _ways(past: Past, outcomes: Ints) -> tuple[Ints, Ints]:
     )
     way_next = np.where(came_from >= 0, past.nodes[np.maximum(came_from, 0)], NO_COLUMN)
     ends = np.flatnonzero(past.column != NO_COLUMN)
-    total = length[ends] - np.log2(past.own[ends])
+    total = length[ends] - log2(past.own[ends])
     # Of equal ways to an outcome the one from the highest node is taken.
     shortest_first = ends[np.argsort(-total, kind="stable")[::-1]]
     column, first = np.unique(past.column[shortest_first], return_index=True)

@@ -96,10 +96,10 @@ class Past:
     @cached_property
     def _walked(self) -> tuple[Floats, float]:
         # All mass is pushed; where it may go round in loops, until next to nothing is left.
-        least = 0.0 if self.ordered else thresholds.MIN_LOOPING_MASS / len(self)
+        minimum = 0.0 if self.ordered else thresholds.MIN_LOOPING_MASS / len(self)
         walk = self.walk
         with walk.begun(np.array([self.start]), np.ones(1)):
-            walk.push(least, max_moves=thresholds.MAX_LOOPING_MOVES)
+            walk.push(minimum, max_moves=thresholds.MAX_LOOPING_MOVES)
             found = walk.found()
         visits = np.zeros(len(self))
         visits[found.nodes] = found.visits
@@ -162,8 +162,8 @@ class Past:
         here = listed[self.nodes]
         value = np.stack([here.astype(np.float64), np.where(here, 0.0, self.own)], axis=1)
         sweeps = max(10, thresholds.MAX_LOOPING_MOVES // (len(self.chance) + len(self)))
-        least = thresholds.MIN_LOOPING_MASS
-        arrive(self.first, self.to, self.chance, value, here, self.ordered, least, sweeps)
+        minimum = thresholds.MIN_LOOPING_MASS
+        arrive(self.first, self.to, self.chance, value, here, self.ordered, minimum, sweeps)
         return value
 
     def nearest_end(self, ends: Bools | None = None) -> int | None:
@@ -210,10 +210,10 @@ def follow_largest(walk: BackwardWalk, *, finest: float, moves: int) -> Trace:
     moves, or after so many `moves`. What is given is a part of the walk: every visit is at least
     as likely as said.
     """
-    least, made = 1.0, 0
-    while least > finest and made < moves:
+    minimum, made = 1.0, 0
+    while minimum > finest and made < moves:
         if made >= thresholds.FEW_TRACED_MOVES and walk.resting <= thresholds.ENOUGH:
             break
-        least *= 0.1
-        made += walk.push(least, max_moves=moves - made - 1)
+        minimum *= 0.1
+        made += walk.push(minimum, max_moves=moves - made - 1)
     return walk.found()

@@ -11,7 +11,7 @@ from coinhaze.kernels import kernel
 
 
 @kernel()
-def arrive(first, to, chance, value, fixed, ordered, least, max_sweeps):
+def arrive(first, to, chance, value, fixed, ordered, minimum, max_sweeps):
     """Add to each node's values those of where it moves to, by chance; fixed nodes keep theirs.
 
     `value` (nodes x columns) is changed in place. With loops every sweep comes nearer from below.
@@ -33,7 +33,7 @@ def arrive(first, to, chance, value, fixed, ordered, least, max_sweeps):
             for c in range(columns):
                 change = max(change, total[c] - value[i, c])
                 value[i, c] = total[c]
-        if change <= least:
+        if change <= minimum:
             break
 
 

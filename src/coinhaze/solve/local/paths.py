@@ -21,6 +21,7 @@ import scipy.sparse.csgraph
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.measures import Origins
+from coinhaze.measures.elementary import log2
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.local.past import Past
@@ -63,7 +64,7 @@ def largest_paths(found: Origins, *, limit: int = 3) -> list[Path]:
     """
     chain = found.chain
     if not isinstance(chain, AbsorbingChain):
-        return []  # parcels follow no ways
+        return []  # lots follow no ways
     past = Past.along(chain, found.node, found.past)
     beginnings = _Beginnings(past)
     paths = []
@@ -81,13 +82,13 @@ class _Beginnings:
         # A past that was cut off by its accuracy leads out of what is known.
         known = (past.to >= 0) & (past.chance > 0)
         self.chance = past.chance[known]
-        self.length = np.maximum(-np.log2(self.chance), SHORTEST)
+        self.length = np.maximum(-log2(self.chance), SHORTEST)
         at, self.to = past.at[known], past.to[known]
         self.first = np.searchsorted(at, np.arange(len(past) + 1))
         listed = (past.column != NO_COLUMN) & (past.column != past.chain.elsewhere)
         ends = np.flatnonzero(listed)
         self.end = np.full(len(past), np.inf)
-        self.end[ends] = np.maximum(-np.log2(past.own[ends]), SHORTEST)
+        self.end[ends] = np.maximum(-log2(past.own[ends]), SHORTEST)
         self.left = self._left(at, ends)
         self.best: dict[int, list[_Move]] = {}
 
@@ -122,9 +123,9 @@ class _Beginnings:
             if math.isfinite(self.end[node]):
                 whole = length + float(self.end[node])
                 heapq.heappush(heap, (whole, next(order), whole, share, True, beginning))
-            for least, step, chance, to in self._best(node, limit):
+            for minimum, step, chance, to in self._best(node, limit):
                 item = (length + step, share * chance, False, (to, beginning))
-                heapq.heappush(heap, (length + least, next(order), *item))
+                heapq.heappush(heap, (length + minimum, next(order), *item))
 
     def _best(self, node: int, limit: int) -> list[_Move]:
         """Give the moves of a node that can be part of the `limit` largest paths through it."""

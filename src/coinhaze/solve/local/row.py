@@ -39,6 +39,7 @@ import numpy.typing as npt
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import AccuracyError, InputError
+from coinhaze.graph.reverse import FORWARD
 from coinhaze.measures.intervals import ROUNDING, at_least, phi
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
@@ -92,7 +93,7 @@ class BoundedChain:
     high: Floats
     gap: npt.NDArray[np.float32]
     ends: Ints
-    most_bits: float  # log2 of the number of all origins
+    max_bits: float  # log2 of the number of all origins
 
     def __len__(self) -> int:
         return len(self.size)
@@ -155,7 +156,7 @@ class BoundedChain:
             high=both[1],
             gap=(both[1] - both[0])[:states].astype(np.float32),
             ends=ends,
-            most_bits=math.log2(max(float(np.exp2(prior).sum()), 1.0)),
+            max_bits=math.log2(max(float(np.exp2(prior).sum()), 1.0)),
         )
 
     def lost(self, node: int) -> bool:
@@ -207,7 +208,10 @@ def no_answer(chain: AbsorbingChain, node: int) -> InputError:
     """Say why a node's money has no origins."""
     name = chain.graph.names.of(np.array([node]))[0].as_py()
     clean = chain.clean is not None and chain.clean[node]
-    why = "no listed money ever reached it" if clean else "its past never ends"
+    if chain.graph.settings.get("direction") == FORWARD:
+        why = "its money goes round for ever and rests nowhere"
+    else:
+        why = "no listed money ever reached it" if clean else "its past never ends"
     return InputError(f"{name} has no answer: {why}")
 
 
@@ -223,10 +227,10 @@ class PartialSums(NamedTuple):
     above: float
     terms: int  # how many were added
 
-    def interval(self, roundings: float, most_bits: float) -> tuple[float, float]:
+    def interval(self, roundings: float, max_bits: float) -> tuple[float, float]:
         """Bound the entropy; roundings are those of all masses, in units of 2^-53."""
         total = 1.01 * roundings * ROUNDING
-        slack = total * most_bits + phi(total)
+        slack = total * max_bits + phi(total)
         slack += 2 * (self.terms + 128) * ROUNDING * (self.sure_high + self.above + 2)
         apart = self.below - phi(min(self.sure, 1.0))
         on_largest = phi(min(self.largest + self.rest, 1.0)) - phi(min(self.largest, 1.0))
@@ -319,6 +323,6 @@ class LocalSolver:
         )  # fmt: skip
         if not abs(sums.sure + sums.rest - 1) <= CERTIFICATE:
             raise AccuracyError(f"a row of B sums to {sums.sure + sums.rest!r}: mass was lost")
-        low, high = sums.interval(self._walk.roundings, bounded.most_bits)
+        low, high = sums.interval(self._walk.roundings, bounded.max_bits)
         low, high = max(known[0], low), min(known[1], high)
         return _Reached(min(low, high), high, sums.sure, sums.rest, narrows)

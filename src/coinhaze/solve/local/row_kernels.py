@@ -89,7 +89,7 @@ def bound_nodes(
     """
     n = len(own)
     met = np.zeros(len(single), np.bool_)
-    most = 0.0  # how many origins the outcomes met so far stand for
+    maximum = 0.0  # how many origins the outcomes met so far stand for
     everything = 0.0
     for c in range(len(single)):
         everything += math.exp2(prior[c])
@@ -102,7 +102,7 @@ def bound_nodes(
         ends = c >= 0 and own[i] > 0
         if ends and not met[c]:
             met[c] = True
-            most += math.exp2(prior[c])
+            maximum += math.exp2(prior[c])
         lost = kind[i] == LOST or not (ends or last > first)
         closed = not looped[i] and (not ends or single[c])
         upper = lower = walk = 0.0
@@ -141,7 +141,7 @@ def bound_nodes(
         elif closed:
             kind[i] = TREE_STATE
         else:
-            limit = math.log2(most) + 1e-9 if most > 1 else 0.0
+            limit = math.log2(maximum) + 1e-9 if maximum > 1 else 0.0
             if not looped[i]:
                 upper = min(upper, limit)
             # A ring of nodes that only pass on is lost, so following them comes to an end.

@@ -122,15 +122,15 @@ class BackwardWalk:
 
     def push(
         self,
-        least: float,
+        minimum: float,
         *,
         extra: float = 1.0,
         max_moves: int = EVERY_MOVE,
         party: Int32s = NO_PARTIES,
     ) -> int:
-        """Push what is worth `least`, with parties inside each only; give the moves made."""
+        """Push what is worth `minimum`, with parties inside each only; give the moves made."""
         moves, roundings = push(
-            *self.moves, party, self.ordered, extra, least, max_moves, *self.room, *self._waiting
+            *self.moves, party, self.ordered, extra, minimum, max_moves, *self.room, *self._waiting
         )
         self.roundings += float(roundings)
         return int(moves)

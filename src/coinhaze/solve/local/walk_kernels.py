@@ -68,10 +68,10 @@ def _take(field, bits, groups, fields):
 
 @kernel(error_model="numpy")
 def push(
-    first, to, share, rounding, gap, party, ordered, extra, least, max_moves,
+    first, to, share, rounding, gap, party, ordered, extra, minimum, max_moves,
     mass, visits, state, touched, count, waiting, bits, groups, fields,
 ):  # fmt: skip
-    """Push every state whose mass is worth `least`, all of it at once, until none is.
+    """Push every state whose mass is worth `minimum`, all of it at once, until none is.
 
     Where moves lead to lower numbers only (`ordered`), the highest goes first, so that each is
     pushed once; else first come first served. Mass is worth what it weighs times `gap + extra`.
@@ -85,7 +85,7 @@ def push(
     head = queued = 0
     for t in range(count[0]):
         j = np.int64(touched[t])
-        if j < states and mass[j] * (gap[j] + extra) >= least:
+        if j < states and mass[j] * (gap[j] + extra) >= minimum:
             if ordered:
                 _queue(j, bits, groups, fields)
                 field = max(field, j >> 18)
@@ -129,7 +129,7 @@ def push(
                 count[0] += 1
             mass[k] += m * share[e]
             error += mass[k]
-            if k < states and mass[k] * (gap[k] + extra) >= least:
+            if k < states and mass[k] * (gap[k] + extra) >= minimum:
                 if ordered:
                     _queue(k, bits, groups, fields)
                 elif state[k] == SEEN:

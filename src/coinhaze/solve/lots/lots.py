@@ -1,4 +1,4 @@
-"""Ordered policies: first in, first out, or last in, first out. Money moves as parcels.
+"""Ordered policies: first in, first out, or last in, first out. Money moves as lots.
 
 These are no walks: what a coin is made of depends on the order of its transaction's inputs and
 outputs, not on amounts alone. The whole ledger is replayed with exact integers.
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.amounts import Bools, Floats, Ints
-from coinhaze.errors import InputError, UsageError, first_few
+from coinhaze.errors import InputError, UsageError, not_in_ledger
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import Kind, downstream
 from coinhaze.ledger import Amounts
@@ -24,11 +24,11 @@ from coinhaze.observer.knowledge import SourceSet, source_set
 from coinhaze.observer.policies import FIRST_IN, POLICIES, Order, is_ordered, ordered_policies
 from coinhaze.options import LedgerKeywords
 from coinhaze.solve.lots import lots_kernels as kernels
-from coinhaze.solve.lots.lots_kernels import Piles, Room
+from coinhaze.solve.lots.lots_kernels import Queues, Room
 from coinhaze.solve.lots.payments import Payments, payments_of
 from coinhaze.solve.source import Source, graph_of
 
-NO_STEPS = "an ordered policy follows parcels, not a walk: steps are null"
+NO_STEPS = "an ordered policy follows lots, not a walk: steps are null"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ class LotLabels:
 
 
 @dataclass(frozen=True, eq=False)
-class Parcels:
-    """All money of a ledger at its end, in parcels of one source each; valid once built.
+class Lots:
+    """All money of a ledger at its end, in lots of one source each; valid once built.
 
     A node that holds money is described by what it holds; one that holds none any more, such as a
     spent coin or an earlier snapshot, by what it held when it came to be; a transaction by its
@@ -52,15 +52,15 @@ class Parcels:
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
-    >>> coinhaze.parcels(ledger, order="fifo")
-    Parcels(fifo, 2 parcels of 2 outcomes)
+    >>> coinhaze.lots(ledger, order="fifo")
+    Lots(fifo, 2 lots of 2 outcomes)
     """
 
     graph: TransactionGraph
     order: Order
     payments: Payments
     labels: LotLabels
-    piles: Piles
+    queues: Queues
     gained: Amounts  # for each outcome what came to count as it, being listed ...
     lost: Amounts  # ... and what came to count as another
     settings: dict[str, object] = field(default_factory=dict)
@@ -70,16 +70,16 @@ class Parcels:
         return len(self.graph)
 
     def __repr__(self) -> str:
-        return f"Parcels({self.order}, {self.live} parcels of {len(self.outcomes)} outcomes)"
+        return f"Lots({self.order}, {self.live} lots of {len(self.outcomes)} outcomes)"
 
     @property
     def outcomes(self) -> Outcomes:
-        """The sources parcels can have."""
+        """The sources lots can have."""
         return self.labels.outcomes
 
     @cached_property
     def lower_bounds(self) -> Bools | None:
-        """Tell which nodes may hold parcels of unknown value, as `AbsorbingChain` does."""
+        """Tell which nodes may hold lots of unknown value, as `AbsorbingChain` does."""
         graph = self.graph
         if self.labels.elsewhere != NO_COLUMN or len(graph.unknown_sources) == 0:
             return None
@@ -87,33 +87,28 @@ class Parcels:
 
     @property
     def live(self) -> int:
-        """How many parcels there are at the end."""
-        return int(self.piles.count[kernels.LIVE])
-
-    @property
-    def most(self) -> int:
-        """How many parcels there were at most; never above sources plus payments."""
-        return int(self.piles.count[kernels.MOST])
+        """How many lots there are at the end."""
+        return int(self.queues.count[kernels.LIVE])
 
     def of(self, node: str | int) -> pa.Table:
-        """Give the parcels of one node in their order: source and exact amount.
+        """Give the lots of one node in their order: source and exact amount.
 
         >>> import coinhaze
         >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 2), ("b", "c", 3)])
-        >>> parcels(ledger).of("c").to_pylist()
+        >>> lots(ledger).of("c").to_pylist()
         [{'source': 'a:0', 'amount': '2'}, {'source': 'b:0', 'amount': '3'}]
         """
         at = self.graph.names.node(node) if isinstance(node, str) else int(node)
-        label, amounts = self.pile(at)
+        label, amounts = self.queue(at)
         return pa.table({"source": self.outcomes.take(pa.array(label)), "amount": amounts.text()})
 
-    def pile(self, node: int) -> tuple[Ints, Amounts]:
-        """Give the outcomes and amounts of one node's parcels, in their order."""
+    def queue(self, node: int) -> tuple[Ints, Amounts]:
+        """Give the outcomes and amounts of one node's lots, in their order."""
         party = self.graph.names.party[[node]].astype(np.int64)
-        piles = self.piles
+        queues = self.queues
         if not self.holding()[node]:
-            piles, _, _ = _replayed(self.payments, self.labels, self.order, end=self._paid(node))
-        _, label, digits = kernels.read_piles(piles, party)
+            queues, _, _ = _replayed(self.payments, self.labels, self.order, end=self._paid(node))
+        _, label, digits = kernels.read_queues(queues, party)
         backwards = slice(None, None, -1 if POLICIES[self.order].newest_first else 1)
         return label[backwards], Amounts(digits[backwards].copy(order="F")).carried()
 
@@ -133,7 +128,7 @@ class Parcels:
         return amounts.total_by(label, len(self.outcomes))
 
     def _read(self, parties: Ints) -> tuple[Ints, Ints, Amounts]:
-        owner, label, digits = kernels.read_piles(self.piles, parties.astype(np.int64))
+        owner, label, digits = kernels.read_queues(self.queues, parties.astype(np.int64))
         return owner, label, Amounts(np.asfortranarray(digits)).carried()
 
     def holding(self) -> Bools:
@@ -141,18 +136,18 @@ class Parcels:
         graph = self.graph
         newest = graph.names.newest[graph.names.party] == np.arange(len(graph))
         holds: Bools = newest & (graph.kinds != Kind.transaction)
-        holds &= self.piles.first[graph.names.party] != kernels.NONE
+        holds &= self.queues.first[graph.names.party] != kernels.NONE
         return holds
 
     def figures(self, nodes: Ints, orders: Floats) -> tuple[Floats, Floats]:
-        """Sum up the parcels of nodes: a row of figures each, and sums of p^order."""
+        """Sum up the lots of nodes: a row of figures each, and sums of p^order."""
         figures = np.full((len(nodes), kernels.FIGURES), np.nan)
         powers = np.full((len(nodes), len(orders)), np.nan)
         party = self.graph.names.party[nodes].astype(np.int64)
         now = np.flatnonzero(self.holding()[nodes])
         found, sums = figures[now], powers[now]
         kernels.sum_up_all(
-            self.piles, party[now], self._room(), found, orders, sums, self.labels.elsewhere
+            self.queues, party[now], self._room(), found, orders, sums, self.labels.elsewhere
         )
         figures[now], powers[now] = found, sums
         then = np.flatnonzero(~self.holding()[nodes])
@@ -172,17 +167,17 @@ class Parcels:
 
     def _room(self) -> Room:
         n = len(self.outcomes)
-        width = self.piles.amount.shape[1]
+        width = self.queues.amount.shape[1]
         return Room(np.zeros((n + 1, width), dtype=np.int64), np.zeros(n, dtype=np.int64))
 
 
-def parcels(
+def lots(
     source: Source,
     *,
     order: Order = FIRST_IN,
     listed: Iterable[str] | None = None,
     **settings: Unpack[LedgerKeywords],
-) -> Parcels:
+) -> Lots:
     """Follow all money in order, first in, first out or last in, first out.
 
     `source` is a path or several, a ledger, or a graph that knows the order of payments (the coin
@@ -193,7 +188,7 @@ def parcels(
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers(
     ...     [("a", "c", 2), ("b", "c", 3), ("c", "d", 4)])
-    >>> parcels(ledger, order="lifo").of("d").to_pylist()
+    >>> lots(ledger, order="lifo").of("d").to_pylist()
     [{'source': 'b:0', 'amount': '3'}, {'source': 'a:0', 'amount': '1'}]
     """
     if not is_ordered(order):
@@ -204,20 +199,19 @@ def parcels(
     return follow(graph, payments, labels_of(graph, payments, listed), order)
 
 
-def follow(graph: TransactionGraph, payments: Payments, labels: LotLabels, order: Order) -> Parcels:
+def follow(graph: TransactionGraph, payments: Payments, labels: LotLabels, order: Order) -> Lots:
     """Replay all payments of a graph."""
-    piles, gained, lost = _replayed(payments, labels, order)
+    queues, gained, lost = _replayed(payments, labels, order)
     notes = (*graph.notes, NO_STEPS)
     if labels.unknown:
-        shown = first_few(labels.unknown, 5)
-        notes += (f"list: {len(labels.unknown)} names not in the ledger: {shown}",)
+        notes += (not_in_ledger(labels.unknown),)
     entries = None if labels.elsewhere == NO_COLUMN else len(labels.outcomes) - 1
-    return Parcels(
+    return Lots(
         graph=graph,
         order=order,
         payments=payments,
         labels=labels,
-        piles=piles,
+        queues=queues,
         gained=gained,
         lost=lost,
         settings=graph.settings | {"policy": order, "listed": entries},
@@ -253,7 +247,7 @@ def labels_of(
 
 
 def _refuse_snapshots(graph: TransactionGraph, sources: SourceSet) -> None:
-    """Refuse a list that names some of an account's snapshots: its money is one pile."""
+    """Refuse a list that names some of an account's snapshots: its money is one queue."""
     n = len(graph.names.parties)
     nodes = np.bincount(graph.names.party, minlength=n)
     some = np.bincount(graph.names.party[sources.nodes], minlength=n)
@@ -273,39 +267,39 @@ def _replayed(
     *,
     end: int | None = None,
     looks: tuple[Any, ...] | None = None,
-) -> tuple[Piles, Amounts, Amounts]:
-    """Make all payments, or the first `end` of them; give piles and what changed its outcome."""
+) -> tuple[Queues, Amounts, Amounts]:
+    """Make all payments, or the first `end` of them; give queues and what changed its outcome."""
     total = payments.opening.total_by(np.zeros(len(payments.openers), dtype=np.int64), 1)
-    # No sum of parcels passes the sum of all openings: digits that hold it hold everything.
+    # No sum of lots passes the sum of all openings: digits that hold it hold everything.
     columns = (payments.amounts, payments.opening, total)
     width = max(column.digits.shape[1] for column in columns)
     digits, opening = (np.ascontiguousarray(c.widened(width)) for c in columns[:2])
-    piles = _empty_piles(len(payments.whole), len(payments.openers) + payments.cuts(), width)
-    kernels.lay_openings(piles, payments.openers, labels.opening, opening)
+    queues = _empty_queues(len(payments.whole), len(payments.openers) + payments.cuts(), width)
+    kernels.lay_openings(queues, payments.openers, labels.opening, opening)
     gained, lost = (np.zeros((len(labels.outcomes), width), dtype=np.int64) for _ in range(2))
     end = len(payments) if end is None else int(end)
     nothing = np.zeros(0, dtype=np.int64)
     room = Room(np.zeros((1, width), dtype=np.int64), nothing)
     none = (nothing, nothing, room, np.zeros((0, 0)), np.zeros(0), np.zeros((0, 0)), NO_COLUMN)
     made = kernels.run(
-        piles, payments.order, payments.tail, payments.head, digits, payments.whole, labels.listed,
+        queues, payments.order, payments.tail, payments.head, digits, payments.whole, labels.listed,
         POLICIES[order].newest_first, gained, lost, 0, end, *(looks or none),
     )  # fmt: skip
-    # Openings are at least what payments need, so that no pile falls short.
+    # Openings are at least what payments need, so that no queue falls short.
     assert made == end, f"payment {made} finds less money than it moves"
-    for array in piles:
+    for array in queues:
         array.setflags(write=False)
     changes = [Amounts(np.asfortranarray(c)).carried() for c in (gained, lost)]
-    return piles, changes[0], changes[1]
+    return queues, changes[0], changes[1]
 
 
-def _empty_piles(parties: int, most: int, width: int) -> Piles:
+def _empty_queues(parties: int, maximum: int, width: int) -> Queues:
     # Untouched pages of the rows set aside take no memory.
-    return Piles(
+    return Queues(
         first=np.full(parties, kernels.NONE, dtype=np.int32),
         last=np.full(parties, kernels.NONE, dtype=np.int32),
-        after=np.empty(most, dtype=np.int32),
-        label=np.empty(most, dtype=np.int32),
-        amount=np.empty((most, width), dtype=np.int64),
-        count=np.array([kernels.NONE, 0, 0, 0], dtype=np.int64),
+        after=np.empty(maximum, dtype=np.int32),
+        label=np.empty(maximum, dtype=np.int32),
+        amount=np.empty((maximum, width), dtype=np.int64),
+        count=np.array([kernels.NONE, 0, 0], dtype=np.int64),
     )

@@ -1,14 +1,14 @@
-"""Hot loops of ordered policies: money moves as parcels, each of one source.
+"""Hot loops of ordered policies: money moves as lots, each of one source.
 
-Every party has a pile of parcels, read from its front. First in, first out: what arrives joins the
-back. Last in, first out: it joins the front, one parcel at a time, so that the front is what came
-last. A coin is spent whole: its pile joins the transaction's in one piece, at the back or, last in,
-first out, at the front. So inputs line up in order, and are read from the end where the last goes
-first.
+Every party has a queue of lots, read from its front. First in, first out: what arrives joins the
+back. Last in, first out: it joins the front, one lot at a time, so that the front is what came
+last. A coin is spent whole: its queue joins the transaction's in one piece, at the back or, last
+in, first out, at the front. So inputs line up in order, and are read from the end where the last
+goes first.
 
-Parcels never outnumber sources plus payments: an opening is one parcel, a payment cuts at most one
-in two, and all else moves parcels or joins them. Memory is set aside for that many and no more.
-Slow twin in the tests: tests/solve/parcel_twin.py.
+Lots never outnumber sources plus payments: an opening is one lot, a payment cuts at most one
+in two, and all else moves lots or joins them. Memory is set aside for that many and no more.
+Slow twin in the tests: tests/solve/lots_twin.py.
 """
 
 from __future__ import annotations
@@ -24,176 +24,175 @@ from coinhaze.solve.exact.pairs_kernels import add_exactly
 
 NONE = -1
 # What is counted on the way.
-UNUSED, MADE, LIVE, MOST = 0, 1, 2, 3
+UNUSED, MADE, LIVE = 0, 1, 2
 
 
-class Piles(NamedTuple):
-    """Each party's pile, a chain of parcels, and the parcels."""
+class Queues(NamedTuple):
+    """Each party's queue, a chain of lots, and the lots."""
 
-    first: Any  # for each party its first parcel, -1 if it holds nothing
+    first: Any  # for each party its first lot, -1 if it holds nothing
     last: Any
-    after: Any  # for each parcel the next one in its pile, or among unused ones
+    after: Any  # for each lot the next one in its queue, or among unused ones
     label: Any
     amount: Any
-    count: Any  # first unused parcel, parcels ever made, live ones, most ever live
+    count: Any  # first unused lot; lots made, which are as many as ever lived at once; live ones
 
 
 @kernel()
-def _new(piles, label):
-    parcel = piles.count[UNUSED]
-    if parcel != NONE:
-        piles.count[UNUSED] = piles.after[parcel]
+def _new(queues, label):
+    lot = queues.count[UNUSED]
+    if lot != NONE:
+        queues.count[UNUSED] = queues.after[lot]
     else:
-        parcel = piles.count[MADE]
-        piles.count[MADE] += 1
-    piles.count[LIVE] += 1
-    piles.count[MOST] = max(piles.count[MOST], piles.count[LIVE])
-    piles.label[parcel] = label
-    piles.after[parcel] = NONE
-    return parcel
+        lot = queues.count[MADE]
+        queues.count[MADE] += 1
+    queues.count[LIVE] += 1
+    queues.label[lot] = label
+    queues.after[lot] = NONE
+    return lot
 
 
 @kernel()
-def _drop(piles, parcel):
-    piles.after[parcel] = piles.count[UNUSED]
-    piles.count[UNUSED] = parcel
-    piles.count[LIVE] -= 1
+def _drop(queues, lot):
+    queues.after[lot] = queues.count[UNUSED]
+    queues.count[UNUSED] = lot
+    queues.count[LIVE] -= 1
 
 
 @kernel()
-def _lay(piles, party, parcel, stack):
-    """Lay a parcel on a pile; it melts into a neighbour of the same source."""
-    if piles.first[party] == NONE:
-        piles.first[party] = piles.last[party] = parcel
-        piles.after[parcel] = NONE
+def _lay(queues, party, lot, stack):
+    """Lay a lot on a queue; it melts into a neighbour of the same source."""
+    if queues.first[party] == NONE:
+        queues.first[party] = queues.last[party] = lot
+        queues.after[lot] = NONE
         return
-    beside = piles.first[party] if stack else piles.last[party]
-    if piles.label[beside] == piles.label[parcel]:
-        add(piles.amount, beside, piles.amount, parcel, 1)
-        _drop(piles, parcel)
+    beside = queues.first[party] if stack else queues.last[party]
+    if queues.label[beside] == queues.label[lot]:
+        add(queues.amount, beside, queues.amount, lot, 1)
+        _drop(queues, lot)
     elif stack:
-        piles.after[parcel] = beside
-        piles.first[party] = parcel
+        queues.after[lot] = beside
+        queues.first[party] = lot
     else:
-        piles.after[beside] = parcel
-        piles.after[parcel] = NONE
-        piles.last[party] = parcel
+        queues.after[beside] = lot
+        queues.after[lot] = NONE
+        queues.last[party] = lot
 
 
 @kernel()
-def lay_openings(piles, parties, labels, digits):
-    """Give each of some parties, which hold nothing yet, one parcel."""
+def lay_openings(queues, parties, labels, digits):
+    """Give each of some parties, which hold nothing yet, one lot."""
     for k in range(len(parties)):
-        parcel = _new(piles, labels[k])
-        copy(piles.amount, parcel, digits, k)
-        _lay(piles, parties[k], parcel, False)
+        lot = _new(queues, labels[k])
+        copy(queues.amount, lot, digits, k)
+        _lay(queues, parties[k], lot, False)
 
 
 @kernel()
-def _rename(piles, parcel, label, gained, lost):
-    """Count a parcel as listed money from now on; note what passed from one source to another."""
-    was = piles.label[parcel]
+def _rename(queues, lot, label, gained, lost):
+    """Count a lot as listed money from now on; note what passed from one source to another."""
+    was = queues.label[lot]
     if was != label:
-        add(gained, label, piles.amount, parcel, 1)
-        add(lost, was, piles.amount, parcel, 1)
-        piles.label[parcel] = label
+        add(gained, label, queues.amount, lot, 1)
+        add(lost, was, queues.amount, lot, 1)
+        queues.label[lot] = label
 
 
 @kernel()
-def _pay(piles, tail, head, digits, row, due, listed, stack, gained, lost):
-    """Take an amount from the front of one pile and lay it on another; False if it falls short."""
+def _pay(queues, tail, head, digits, row, due, listed, stack, gained, lost):
+    """Take an amount from the front of one queue and lay it on another; False if it falls short."""
     copy(due, 0, digits, row)
     while not is_zero(due, 0):
-        parcel = piles.first[tail]
-        if parcel == NONE:
+        lot = queues.first[tail]
+        if lot == NONE:
             return False
-        if below(due, 0, piles.amount, parcel):
-            cut = _new(piles, piles.label[parcel])
-            copy(piles.amount, cut, due, 0)
-            add(piles.amount, parcel, due, 0, -1)
-            parcel = cut
+        if below(due, 0, queues.amount, lot):
+            cut = _new(queues, queues.label[lot])
+            copy(queues.amount, cut, due, 0)
+            add(queues.amount, lot, due, 0, -1)
+            lot = cut
         else:
-            piles.first[tail] = piles.after[parcel]
-            if piles.first[tail] == NONE:
-                piles.last[tail] = NONE
-        add(due, 0, piles.amount, parcel, -1)
+            queues.first[tail] = queues.after[lot]
+            if queues.first[tail] == NONE:
+                queues.last[tail] = NONE
+        add(due, 0, queues.amount, lot, -1)
         if listed >= 0:
-            _rename(piles, parcel, listed, gained, lost)
-        _lay(piles, head, parcel, stack)
+            _rename(queues, lot, listed, gained, lost)
+        _lay(queues, head, lot, stack)
     return True
 
 
 @kernel()
-def _join(piles, tail, head, listed, stack, gained, lost):
-    """Put the whole pile of one party before or behind that of another."""
-    first, last = piles.first[tail], piles.last[tail]
+def _join(queues, tail, head, listed, stack, gained, lost):
+    """Put the whole queue of one party before or behind that of another."""
+    first, last = queues.first[tail], queues.last[tail]
     if first == NONE:
         return
     if listed >= 0:
-        parcel = first
-        while parcel != NONE:
-            _rename(piles, parcel, listed, gained, lost)
-            parcel = piles.after[parcel]
-    piles.first[tail] = piles.last[tail] = NONE
-    if piles.first[head] == NONE:
-        piles.first[head], piles.last[head] = first, last
+        lot = first
+        while lot != NONE:
+            _rename(queues, lot, listed, gained, lost)
+            lot = queues.after[lot]
+    queues.first[tail] = queues.last[tail] = NONE
+    if queues.first[head] == NONE:
+        queues.first[head], queues.last[head] = first, last
     elif stack:
-        piles.after[last] = piles.first[head]
-        piles.first[head] = first
+        queues.after[last] = queues.first[head]
+        queues.first[head] = first
     else:
-        piles.after[piles.last[head]] = first
-        piles.last[head] = last
+        queues.after[queues.last[head]] = first
+        queues.last[head] = last
 
 
 @kernel()
 def run(
-    piles, order, tail, head, digits, whole, listed, stack, gained, lost, begin, end,
+    queues, order, tail, head, digits, whole, listed, stack, gained, lost, begin, end,
     look_at, look_for, room, figures, orders, powers, elsewhere,
 ):  # fmt: skip
-    """Make payments begin .. end in order, looking at piles on the way; give how many were made.
+    """Make payments begin .. end in order, looking at queues on the way; give how many were made.
 
     `whole` parties are spent whole. `listed` gives each listed party the source its money counts
-    as. Before payment `look_at[j]`, in ascending order, the pile of party `look_for[j]` is summed
+    as. Before payment `look_at[j]`, in ascending order, the queue of party `look_for[j]` is summed
     up in row j of `figures` and `powers`.
     """
     due = np.zeros((1, digits.shape[1]), np.int64)
     j = 0
     for k in range(begin, end + 1):
         while j < len(look_at) and look_at[j] == k:
-            sum_up(piles, look_for[j], room, figures[j], orders, powers[j], elsewhere)
+            sum_up(queues, look_for[j], room, figures[j], orders, powers[j], elsewhere)
             j += 1
         if k == end:
             break
         row = order[k]
         t, h = tail[row], head[row]
         if whole[t]:
-            _join(piles, t, h, listed[h], stack, gained, lost)
-        elif not _pay(piles, t, h, digits, row, due, listed[h], stack, gained, lost):
+            _join(queues, t, h, listed[h], stack, gained, lost)
+        elif not _pay(queues, t, h, digits, row, due, listed[h], stack, gained, lost):
             return k
     return end
 
 
 class Room(NamedTuple):
-    """Room to add a pile up by source: all zero between piles."""
+    """Room to add a queue up by source: all zero between queues."""
 
     amount: Any  # for each source, and one row more for the total
     seen: Any
 
 
 @kernel()
-def by_source(piles, party, room):
-    """Add a pile up by source, in the order sources are met; give how many there are."""
+def by_source(queues, party, room):
+    """Add a queue up by source, in the order sources are met; give how many there are."""
     count = 0
     total = len(room.amount) - 1
-    parcel = piles.first[party]
-    while parcel != NONE:
-        label = piles.label[parcel]
+    lot = queues.first[party]
+    while lot != NONE:
+        label = queues.label[lot]
         if is_zero(room.amount, label):
             room.seen[count] = label
             count += 1
-        add(room.amount, label, piles.amount, parcel, 1)
-        add(room.amount, total, piles.amount, parcel, 1)
-        parcel = piles.after[parcel]
+        add(room.amount, label, queues.amount, lot, 1)
+        add(room.amount, total, queues.amount, lot, 1)
+        lot = queues.after[lot]
     return count
 
 
@@ -210,9 +209,9 @@ FIGURES = 6
 
 
 @kernel()
-def sum_up(piles, party, room, figures, orders, powers, elsewhere):
-    """Tell of one pile: bits, sources, the largest of them, what is listed, sums of p^order."""
-    count = by_source(piles, party, room)
+def sum_up(queues, party, room, figures, orders, powers, elsewhere):
+    """Tell of one queue: bits, sources, the largest of them, what is listed, sums of p^order."""
+    count = by_source(queues, party, room)
     figures[:] = 0.0
     powers[:] = 0.0
     if count == 0:
@@ -248,30 +247,30 @@ def sum_up(piles, party, room, figures, orders, powers, elsewhere):
 
 
 @kernel()
-def sum_up_all(piles, parties, room, figures, orders, powers, elsewhere):
-    """Tell of the piles of several parties."""
+def sum_up_all(queues, parties, room, figures, orders, powers, elsewhere):
+    """Tell of the queues of several parties."""
     for k in range(len(parties)):
-        sum_up(piles, parties[k], room, figures[k], orders, powers[k], elsewhere)
+        sum_up(queues, parties[k], room, figures[k], orders, powers[k], elsewhere)
 
 
 @kernel()
-def read_piles(piles, parties):
-    """List the parcels of several parties from the front: owner's place, source, amount."""
+def read_queues(queues, parties):
+    """List the lots of several parties from the front: owner's place, source, amount."""
     count = 0
     for party in parties:
-        parcel = piles.first[party]
-        while parcel != NONE:
+        lot = queues.first[party]
+        while lot != NONE:
             count += 1
-            parcel = piles.after[parcel]
+            lot = queues.after[lot]
     owner, label = np.empty(count, np.int64), np.empty(count, np.int64)
-    amount = np.empty((count, piles.amount.shape[1]), np.int64)
+    amount = np.empty((count, queues.amount.shape[1]), np.int64)
     at = 0
     for k in range(len(parties)):
-        parcel = piles.first[parties[k]]
-        while parcel != NONE:
+        lot = queues.first[parties[k]]
+        while lot != NONE:
             owner[at] = k
-            label[at] = piles.label[parcel]
-            copy(amount, at, piles.amount, parcel)
+            label[at] = queues.label[lot]
+            copy(amount, at, queues.amount, lot)
             at += 1
-            parcel = piles.after[parcel]
+            lot = queues.after[lot]
     return owner, label, amount

@@ -45,7 +45,7 @@ class Payments:
         return len(self.whole) - 1
 
     def cuts(self) -> int:
-        """Count the payments that may cut a parcel in two."""
+        """Count the payments that may cut a lot in two."""
         return len(self) - int(self.whole[self.tail].sum())
 
 

@@ -1,4 +1,4 @@
-"""Parcels -> scores of all coins, or origins of one."""
+"""Lots -> scores of all coins, or origins of one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 from coinhaze.amounts import Ints
 from coinhaze.errors import InputError, UnknownName, UsageError
 from coinhaze.measures import Origins, Scores
+from coinhaze.measures.elementary import log2
 from coinhaze.measures.entropy import conditional, renyi_from_power, shannon
 from coinhaze.measures.intervals import LOG2_E
 from coinhaze.observer import policies
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.certify import plain_orders
 from coinhaze.solve.lots import lots_kernels as kernels
-from coinhaze.solve.lots.lots import Parcels, parcels
+from coinhaze.solve.lots.lots import Lots, lots
 from coinhaze.solve.source import Prepared, Source
 
 # A probability is off by three roundings, its logarithm, their product and the sum by one each:
@@ -25,30 +26,30 @@ _ROUNDINGS = 8 * 2.0**-52
 
 
 def is_ordered(source: Source, settings: Mapping[str, Any]) -> bool:
-    """Tell whether a question is about parcels, not about a walk."""
+    """Tell whether a question is about lots, not about a walk."""
     if isinstance(source, Prepared):
         return source.is_ordered
-    return isinstance(source, Parcels) or policies.is_ordered(settings.get("policy"))
+    return isinstance(source, Lots) or policies.is_ordered(settings.get("policy"))
 
 
-def parcels_of(source: Source, settings: Mapping[str, Any]) -> Parcels:
-    """Go from whatever is given to parcels, refusing settings that only walks have."""
+def lots_of(source: Source, settings: Mapping[str, Any]) -> Lots:
+    """Go from whatever is given to lots, refusing settings that only walks have."""
     held = source.lots if isinstance(source, Prepared) else source
-    if isinstance(held, Parcels):
+    if isinstance(held, Lots):
         if settings:
             names = ", ".join(sorted(settings))
-            raise UsageError(f"{names} cannot be set any more: parcels are given")
+            raise UsageError(f"{names} cannot be set any more: lots are given")
         return held
     order, *rest = settings["policy"], "links", "history"
     for name in rest:
         if settings.get(name):
             raise UsageError(f"{name} have no meaning under policy={order}, which is no walk")
     others = {k: v for k, v in settings.items() if k not in ("policy", *rest)}
-    return parcels(source, order=order, **others)
+    return lots(source, order=order, **others)
 
 
-def score_in_order(held: Parcels, rows: Ints, *, renyi: Sequence[float] = ()) -> Scores:
-    """Score nodes by their parcels; bits are exact but for rounding, and there are no steps."""
+def score_in_order(held: Lots, rows: Ints, *, renyi: Sequence[float] = ()) -> Scores:
+    """Score nodes by their lots; bits are exact but for rounding, and there are no steps."""
     orders = plain_orders(renyi)
     figures, powers = held.figures(rows, orders)
     bits = figures[:, kernels.BITS]
@@ -61,9 +62,9 @@ def score_in_order(held: Parcels, rows: Ints, *, renyi: Sequence[float] = ()) ->
         listed = conditional(figures[:, kernels.LISTED_BITS], exposure)
         conditional_bits = np.maximum(listed, 0.0)
     plain = {
-        0.0: np.log2(figures[:, kernels.SOURCES]),
+        0.0: log2(figures[:, kernels.SOURCES]),
         1.0: bits,
-        np.inf: 0.0 - np.log2(largest),
+        np.inf: 0.0 - log2(largest),
     }
     for order, sums in zip(orders.tolist(), powers.T, strict=True):
         plain[order] = np.maximum(renyi_from_power(sums, order), 0.0)
@@ -78,19 +79,19 @@ def score_in_order(held: Parcels, rows: Ints, *, renyi: Sequence[float] = ()) ->
         sources=figures[:, kernels.SOURCES],
         top=np.where(np.isnan(top), NO_COLUMN, top).astype(np.int64),
         top_probability=largest,
-        method=f"parcels, {held.order}",
+        method=f"lots, {held.order}",
         exposure=exposure,
         conditional_bits=conditional_bits,
         renyi={order: plain[order] for order in renyi},
     )
 
 
-def origins_in_order(held: Parcels, node: str | int) -> Origins:
-    """Give the distribution over sources of one node's parcels, largest first."""
+def origins_in_order(held: Lots, node: str | int) -> Origins:
+    """Give the distribution over sources of one node's lots, largest first."""
     start = held.graph.names.node(node) if isinstance(node, str) else int(node)
     if not 0 <= start < len(held):
         raise UnknownName(f"no node {start}: the graph has {len(held)}")
-    label, amounts = held.pile(start)
+    label, amounts = held.queue(start)
     outcomes, group = np.unique(label, return_inverse=True)
     held_by = amounts.total_by(group, len(outcomes)).ints()
     total = sum(held_by)

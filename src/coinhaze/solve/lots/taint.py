@@ -16,7 +16,7 @@ from coinhaze.measures.taint import Taint, Trail
 from coinhaze.observer import absorbing_chain
 from coinhaze.observer.policies import POISON, PROPORTIONAL, Order, Policy, taint_policies
 from coinhaze.options import LedgerKeywords
-from coinhaze.solve.lots.lots import LotLabels, Parcels, follow, labels_of
+from coinhaze.solve.lots.lots import LotLabels, Lots, follow, labels_of
 from coinhaze.solve.lots.payments import Payments, payments_of
 from coinhaze.solve.lots.tiho import Traced, check_coins, trace_tiho
 from coinhaze.solve.score import rows_of, score
@@ -91,7 +91,7 @@ def _trails(
     for policy in chosen:
         if policy.ordered:
             held = follow(graph, payments, labels, cast(Order, policy.name))
-            trails[policy.column] = _parcel_trail(held, rows)
+            trails[policy.column] = _trail_of_lots(held, rows)
         elif policy.kind == "trace":
             found = trace_tiho(graph, payments, labels, tainted)
             trails[policy.column] = _tiho_trail(found, graph, _opened(payments, labels), rows)
@@ -115,9 +115,11 @@ def choose_taint_policies(given: Sequence[str] | None) -> tuple[Policy, ...]:
     if given is None:
         return every
     known = {name for policy in every for name in (policy.name, policy.column)}
-    if isinstance(given, str) or not given or set(given) - known:
-        names = ", ".join(policy.column for policy in every)
+    names = ", ".join(policy.column for policy in every)
+    if isinstance(given, str) or not given:
         raise UsageError(f"policies are some of {names}, not {given!r}")
+    if unknown := [name for name in given if name not in known]:
+        raise UsageError(f"policies are some of {names}, not {', '.join(map(repr, unknown))}")
     return tuple(policy for policy in every if {policy.name, policy.column} & set(given))
 
 
@@ -137,7 +139,7 @@ class _Held(NamedTuple):
         return self.amounts.total_by(self.entry, entries)
 
 
-def _parcel_trail(held: Parcels, rows: Ints) -> Trail:
+def _trail_of_lots(held: Lots, rows: Ints) -> Trail:
     nodes = np.flatnonzero(held.holding())
     owner, label, amounts = held.held(nodes)
     everywhere = _Held(nodes[owner], label, amounts).take(label != held.labels.elsewhere)

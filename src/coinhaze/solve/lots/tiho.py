@@ -76,7 +76,7 @@ def shared(taints: Taints, amount: int) -> Taints:
     """Take an amount from several entries in proportion, in whole units.
 
     What rounding down leaves over goes to the largest remainders, the earlier entry first; an
-    entry is never asked for more than it has.
+    entry never has to give more than it has.
 
     >>> shared({0: 2, 1: 1}, 2)
     {0: 1, 1: 1}

@@ -12,9 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from coinhaze.errors import ResourceError
-from coinhaze.solve.exact.core import SparseCore
-from coinhaze.solve.exact.stream import live_share
-from coinhaze.solve.exact.stream_kernels import WIDTH
+from coinhaze.solve.exact.stream import live_share, tile_seconds
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
@@ -45,7 +43,7 @@ class SweepCost:
 
 @dataclass(frozen=True, eq=False)
 class ExactCost:
-    """What exact scores take, in seconds of one core; counted when asked for."""
+    """What exact scores take, in seconds of one core; counted when first needed."""
 
     query: Query
     columns: Columns
@@ -68,8 +66,8 @@ class ExactCost:
         ):
             return None
         try:
-            most = self.tiles / (thresholds.LIST_NS * 1e-9)
-            found = sweep_cost(self.query, self.columns, most=most)
+            maximum = self.tiles / (thresholds.LIST_NS * 1e-9)
+            found = sweep_cost(self.query, self.columns, maximum=maximum)
         except ResourceError:
             return None
         return found if found.seconds < self.tiles else None
@@ -89,36 +87,19 @@ class ExactCost:
         if full * live_share(self.query, self.columns) <= seconds:
             return True
         try:
-            sweep_cost(self.query, self.columns, most=seconds / (thresholds.LIST_NS * 1e-9))
+            sweep_cost(self.query, self.columns, maximum=seconds / (thresholds.LIST_NS * 1e-9))
         except ResourceError:
             return False
         return True
 
 
-def tile_seconds(query: Query, columns: Columns) -> float:
-    """Count what tiles take if nothing in them is zero."""
-    factor = query.factor
-    mix, score = (
-        thresholds.TILE_NS_CACHED
-        if 8 * WIDTH * factor.inner < thresholds.CACHE_BYTES
-        else thresholds.TILE_NS_UNCACHED
-    )
-    work = (len(factor.lower_at) + len(factor.upper_at)) * mix + len(query.scored) * score
-    for core in factor.cores.values():
-        if isinstance(core, SparseCore):
-            work += core.sweeps * len(core.indices) * mix
-        else:
-            work += len(core) ** 2 * thresholds.CORE_NS
-    return len(columns) * work * 1e-9
-
-
-def sweep_cost(query: Query, columns: Columns, *, most: float = np.inf) -> SweepCost:
-    """Sweep evenly spaced runs of columns and scale up; give up beyond `most` entries in all."""
+def sweep_cost(query: Query, columns: Columns, *, maximum: float = np.inf) -> SweepCost:
+    """Sweep evenly spaced runs of columns and scale up; give up beyond `maximum` entries in all."""
     skip = max(1, len(columns) // thresholds.SAMPLED_COLUMNS)
     chosen = np.arange(len(columns)) // thresholds.SAMPLED_RUN % skip == skip // 2
     if not np.any(chosen):
         chosen[:] = True
     scale = len(columns) / max(int(chosen.sum()), 1)
     births = np.where(chosen, births_of(columns), 0)
-    swept = ListWork.of(query, columns, births=births, entries=most / scale).solve(0)
+    swept = ListWork.of(query, columns, births=births, entries=maximum / scale).solve(0)
     return SweepCost(entries=swept.entries * scale, alive=swept.peak * scale)

@@ -79,10 +79,10 @@ def _soon_proven(
     # With a history the score without it is given too, and dropping does not give that.
     if query.chain.history or not query.reduced.acyclic or not may_drop(query, width, ()):
         return None
-    most = seconds / (thresholds.DROP_NS * 1e-9)
+    maximum = seconds / (thresholds.DROP_NS * 1e-9)
     try:
         question = Truncation.of(lumped, over="mean")
-        if question.foresee(width, over="mean", most=most, budget=budget) is None:
+        if question.foresee(width, over="mean", maximum=maximum, budget=budget) is None:
             return None
         return truncated(lumped, width=width, over="mean", budget=budget, progress=progress)
     except (AccuracyError, ResourceError):

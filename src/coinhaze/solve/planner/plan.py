@@ -208,7 +208,7 @@ def choose(
         return _series(chain, rows, method, width, renyi)
     if method not in ("auto", "sweep", "eliminate"):
         raise UsageError(f"unknown method {method!r}: auto, sweep, eliminate, series, published")
-    lumped = structure.lump(rows, plain_orders(renyi))
+    lumped = structure.lump(rows, plain_orders(renyi), budget=budget)
     acyclic = lumped.query.reduced.acyclic
     if method == "sweep" and not acyclic:
         raise UsageError("this chain has cycles: use eliminate, or leave the method open")
@@ -273,9 +273,9 @@ def _costs(
     )
     proven = lumped.cost.seconds
     if drops:
-        most = proven / (thresholds.DROP_NS * 1e-9)
+        maximum = proven / (thresholds.DROP_NS * 1e-9)
         question = Truncation.of(lumped, over=over)
-        coarse = question.foresee(width, over=over, most=most, budget=budget)
+        coarse = question.foresee(width, over=over, maximum=maximum, budget=budget)
         if coarse is not None:
             proven = min(proven, TRIES * coarse.entries * thresholds.DROP_NS * 1e-9)
     drawn = math.nan if draws is None else draws * seconds_of_a_draw(lumped)
@@ -294,7 +294,9 @@ def _sketch(
 ) -> Choice:
     chain = structure.chain
     if lumped is None:
-        lumped = structure.lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
+        lumped = structure.lump(
+            rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING, budget=budget
+        )
     question = lumped
     settings: dict[str, Any] = {"budget": budget, "lumped": question, **drawing._asdict()}
 
@@ -339,7 +341,7 @@ def _series(
 
 
 def _counting(lumped: LumpedChain, budget: Budget, *, count: bool) -> float:
-    """Foresee how long counting possible sources takes, if that was asked for."""
+    """Foresee how long counting possible sources takes, if that was requested."""
     work = lumped.counting
     return work.seconds / workers_for(work.pieces, budget.threads) if count else 0.0
 
@@ -367,8 +369,10 @@ def _dropping(
 ) -> Estimate:
     """Foresee what dropping takes; or take exact scores, if cheaper."""
     query = lumped.query
-    most = lumped.cost.seconds / (thresholds.DROP_NS * 1e-9)
-    coarse = Truncation.of(lumped, over=over).foresee(width, over=over, most=most, budget=budget)
+    maximum = lumped.cost.seconds / (thresholds.DROP_NS * 1e-9)
+    coarse = Truncation.of(lumped, over=over).foresee(
+        width, over=over, maximum=maximum, budget=budget
+    )
     if coarse is None:
         return _exact(lumped, (), budget, count=count)._replace(method=exact_method(query))
     workers = workers_for(BLOCKS, budget.threads)

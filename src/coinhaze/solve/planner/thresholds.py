@@ -11,6 +11,9 @@ from __future__ import annotations
 WORKSPACE_MEMORY = 2 << 30
 LIST_MEMORY = 3 << 30
 LIST_ENTRY_BYTES = 24
+# Reducing and lumping take so many bytes for every node and every move; more in the order of time.
+LUMPING_BYTES = 55
+LUMPING_BYTES_IN_TIME = 120
 # Lists are swept in blocks of columns, at least so many where nothing is dropped, each of them
 # expected to stay below this; where there are many workers, so much for each may be taken.
 MIN_LIST_BLOCKS = 16
@@ -73,10 +76,10 @@ MAX_SINGLE_WIDTH = 0.01
 DRAW_NS = (8.0, 0.6, 2.5)
 
 # Possible sources are counted where so many words of bit sets are read, a fraction of a second;
-# beyond that they are bounded, unless asked for. A word takes this long.
+# beyond that they are bounded, unless requested. A word takes this long.
 QUICK_WORDS = 1e8
 COUNT_NS = 3.0
-THREAD_SECONDS = 0.02  # of counting, for which another thread is started
+THREAD_SECONDS = 0.02  # of work, for which another thread is started
 
 # Scores for a mean: seconds of one core that exact or proven ones may take before draws are taken.
 MAX_MEAN_SECONDS = 60.0
@@ -109,6 +112,23 @@ DENSE_HOP = 16
 # larger one is followed to this many bits.
 MAX_EXACT_NODES = 200_000
 NEARLY = 0.05
+
+# The page. Graphs of up to so many nodes are scored exactly when another view, rule or list is
+# chosen, larger ones to NEARLY bits; chains of up to so many are solved for a list whenever one
+# coin is looked at; pasts of up to so many are solved exactly. Files of up to so many bytes are
+# scored exactly when they are first opened, larger ones to a mean of this width in bits.
+MAX_VIEW_NODES = 300_000
+MAX_LISTED_NODES = 20_000
+MAX_SOLVED_PAST = 5_000
+MAX_EXACT_BYTES = 32 << 20
+PAGE_MEAN_WIDTH = 0.1
+
+# One GPU. One multiprocessor runs so many threads, those of all tiles on it. A tile is solved by so
+# many threads, sixteen rows at a time, or by half as many where levels have so few operations on
+# average.
+GPU_RESIDENT_THREADS = 1024
+GPU_WIDE_THREADS, GPU_NARROW_THREADS = 512, 256
+MAX_GPU_NARROW_LEVEL = 64
 
 # A history's draws are stored in single precision where that widens the widest interval by no more
 # than this share of it.

@@ -35,6 +35,10 @@ class Work(Protocol[Piece, Room, Part]):
         """The bytes of one worker's room; 0 where it needs none."""
 
     @property
+    def seconds(self) -> float:
+        """About what all pieces take one core; infinite where that is not known."""
+
+    @property
     def waiting(self) -> int:
         """How many parts of each worker may wait in memory to be added in order."""
 

@@ -340,7 +340,7 @@ class ClusterWorkers:
         if cluster.local:
             budget.fits(self.count * work.room_bytes, f"tiles of {self.count} workers")
         self.room_bytes = work.room_bytes
-        self.most = self.count * work.waiting
+        self.maximum = self.count * work.waiting
         self.name = path.parent.name
         self._packed: Any = None
         self._sent = 0
@@ -352,7 +352,7 @@ class ClusterWorkers:
         begun: deque[tuple[Any, Any]] = deque()
         try:
             for piece in pieces:
-                if len(begun) == self.most:
+                if len(begun) == self.maximum:
                     yield self._next(begun)
                 begun.append((piece, self.cluster.submit(self.name, self._packed, piece)))
             while begun:
@@ -442,7 +442,7 @@ class ClusterWorkers:
 
 
 def refuse_threads(workers: object, threads: int | None) -> None:
-    """Refuse to be told twice who solves."""
+    """Refuse two statements of who solves."""
     if workers is not None and threads is not None:
         raise UsageError("workers take the place of threads: leave one of them out")
 
@@ -479,7 +479,7 @@ def check_versions(found: Mapping[str, str | Exception]) -> None:
 
 
 def _number_of(workers: int | str) -> int | None:
-    """Give how many processes of this machine are asked for; None for an address."""
+    """Give how many processes of this machine are requested; None for an address."""
     if isinstance(workers, str) and not workers.strip().lstrip("-").isdecimal():
         return None
     number = int(workers)

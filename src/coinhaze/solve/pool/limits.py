@@ -16,7 +16,14 @@ from coinhaze.ledger.frozen import release_unused
 from coinhaze.solve.planner import thresholds
 
 THREADS, GPU = "threads", "gpu"  # the backends of this package; see backend.py
+# One part of 2^this of the memory allowed is left for what nobody estimates: objects of Python, and
+# pages that the system counts late, some dozens for every thread.
+SPARED = 7
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+class TooManyEntries(ResourceError):
+    """A sweep read more entries than it was allowed."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +40,14 @@ class Budget:
         if self.memory is None:
             return usual
         release_unused()
-        left = self.memory - memory_now()
+        usable = self.memory - (self.memory >> SPARED)
+        left = usable - memory_now()
         if left <= 0:
+            spared = f" less a {1 << SPARED}th" if memory_now() <= self.memory else ""
             raise ResourceError(
                 f"ledger, graph and chain take {in_words(memory_now())} already, above the "
-                f"{in_words(self.memory)} allowed: allow more memory, or take a shorter window"
+                f"{in_words(self.memory)} allowed{spared}: allow more memory, or take a shorter "
+                "window"
             )
         return left
 
@@ -63,7 +73,7 @@ UNLIMITED = Budget()
 def workers_for(
     tasks: int, threads: int | None, *, bytes_each: int = 0, room: int = thresholds.WORKSPACE_MEMORY
 ) -> int:
-    """Say how many threads to use: as asked, or the cores this process may use."""
+    """Say how many threads to use: as requested, or the cores this process may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     fits = room // bytes_each if bytes_each else tasks
     return max(1, min(threads or cores or 1, tasks, fits))
@@ -82,7 +92,7 @@ def memory_peak() -> int:
     status = Path("/proc/self/status")
     if status.exists():
         # Not what getrusage says there: that counts what the process was before it ran Python,
-        # a copy of whoever started it.
+        # a copy of its parent.
         held = re.search(r"VmHWM:\s*(\d+) kB", status.read_text())
         if held:
             return int(held[1]) * 1024

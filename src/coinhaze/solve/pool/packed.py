@@ -1,4 +1,4 @@
-"""A work or a part as one file of plain arrays, written once and mapped by whoever needs it.
+"""A work or a part as one file of plain arrays, written once, mapped by all processes.
 
 Arrays lie uncompressed, each at its own aligned place, so that processes of one machine share the
 pages; of those that are all zero, as many sums are, nothing is written. A mapped array is as its

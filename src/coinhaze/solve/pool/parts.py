@@ -3,7 +3,8 @@
 One solves a run of pieces and keeps their parts, the other gives parts that were kept. The pieces
 of a question are numbered; part k of n has those from (k - 1) / n to k / n of them. Parts are kept
 piece by piece and added up in the end, in the order of one process, so that the scores are the
-same, byte for byte.
+same, byte for byte. An accuracy in bits is reached by trying: the pieces of the first try, which
+often is the last, are solved in parts, and the merge solves what comes after it.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from coinhaze.errors import InputError, UsageError
-from coinhaze.solve.pool.limits import Budget
+from coinhaze.solve.pool.limits import Budget, TooManyEntries
 from coinhaze.solve.pool.packed import bits_digest
 from coinhaze.solve.pool.threads import open_threads
 from coinhaze.solve.progress import Progress
 
 # Fields of works that say what may be used, and change no sum.
-_LIMITS = ("memory", "entries", "waiting", "room_bytes")
+_LIMITS = ("memory", "entries", "seconds", "waiting", "room_bytes")
 
 
 class Part(NamedTuple):
@@ -56,6 +57,12 @@ class Solved(Exception):
     """The part is solved: its question has no answer yet."""
 
 
+class PieceRefused(NamedTuple):
+    """What a piece gives that read more entries than it was allowed: why."""
+
+    why: str
+
+
 class WorkDigest(NamedTuple):
     """How many pieces a question has, and the digest of all that its sums depend on."""
 
@@ -88,8 +95,14 @@ class KeepPart:
         """Solve the pieces of this part and keep what they give."""
         self.question = WorkDigest.of(work, pieces)
         mine = self.part.share(len(pieces))
-        chosen = [pieces[k] for k in mine]
-        for done, (k, found) in enumerate(zip(mine, threads.map(chosen), strict=True), 1):
+        solved = threads.map([pieces[k] for k in mine])
+        for done, k in enumerate(mine, 1):
+            try:
+                found = next(solved)
+            except TooManyEntries as error:
+                # A merge stops there too, so it needs none of the pieces that follow.
+                self._keep(k, PieceRefused(str(error)))
+                break
             self._keep(k, found)
             self._progress(done / len(mine))
         raise Solved
@@ -106,7 +119,7 @@ class _Keeping:
 
 
 class GiveParts:
-    """A backend that solves nothing and gives what was kept of each piece."""
+    """A backend that returns the stored part of each piece, and solves all later pieces."""
 
     count = 1
 
@@ -114,10 +127,15 @@ class GiveParts:
         self.question = question
         self._kept = kept
         self._work: Any = None
+        self._given = False
 
     @contextmanager
-    def open(self, work: Any, pieces: int, budget: Budget) -> Iterator[GiveParts]:
-        """Open what was kept."""
+    def open(self, work: Any, pieces: int, budget: Budget) -> Iterator[Any]:
+        """Open what was kept; after it was given, threads."""
+        if self._given:
+            with open_threads(work, pieces, budget) as threads:
+                yield threads
+            return
         self._work = work
         yield self
 
@@ -129,5 +147,9 @@ class GiveParts:
                 "the parts are sums of another chain than their ledger gives here: solve them "
                 "again, with the same versions of coinhaze and its libraries everywhere"
             )
+        self._given = True
         for k in range(len(requested)):
-            yield self._kept(k)
+            found = self._kept(k)
+            if isinstance(found, PieceRefused):
+                raise TooManyEntries(found.why)
+            yield found

@@ -55,9 +55,9 @@ def make_probe() -> Probe:
     lumped = Structure(absorbing_chain(graph)).lump(np.flatnonzero(graph.sinks), none)
     query, columns = lumped.query, lumped.columns
     tiles, _ = Tiles.of(query, columns, none)
-    least = np.full(len(query.moves), 1e-4)
+    minimum = np.full(len(query.moves), 1e-4)
     births = births_of(columns)
-    lists = ListWork.of(query, columns, births=births, least=least, draws=16, seed=1)
+    lists = ListWork.of(query, columns, births=births, minimum=minimum, draws=16, seed=1)
     pieces = (
         (tiles, blocks_of(len(columns))[0]),
         (lists, 0),

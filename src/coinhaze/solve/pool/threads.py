@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.backend import Part, Piece, Room, Work, register_backend
-from coinhaze.solve.pool.limits import THREADS, Budget
+from coinhaze.solve.pool.limits import THREADS, Budget, workers_for
+
+Found = TypeVar("Found")
 
 
 class ThreadWorkers(Generic[Piece, Room, Part]):
@@ -50,13 +53,36 @@ class ThreadWorkers(Generic[Piece, Room, Part]):
 
 @contextmanager
 def open_threads(work: Any, pieces: int, budget: Budget) -> Iterator[ThreadWorkers[Any, Any, Any]]:
-    """Open as many threads as the budget and the memory of their rooms allow."""
+    """Open as many threads as the budget and the memory of their rooms allow, and are worth it."""
+    pieces = int(min(pieces, 1 + work.seconds / thresholds.THREAD_SECONDS))
     count = budget.workers(pieces, room_bytes=work.room_bytes, what="a tile of columns")
     executor = ThreadPoolExecutor(count)
     try:
         yield ThreadWorkers(work, count, executor)
     finally:
         executor.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def beside(work: Callable[[], Found], budget: Budget) -> Iterator[Callable[[], Found]]:
+    """Do something beside what follows, in a thread of its own; gives how to wait for it.
+
+    With one thread it is done when it is waited for.
+    """
+    if workers_for(2, budget.threads) == 1:
+        yield work
+        return
+    with ThreadPoolExecutor(1) as other:
+        yield other.submit(work).result
+
+
+def together(works: Sequence[Callable[[], Found]], budget: Budget) -> list[Found]:
+    """Do several things, as many at once as the budget has threads; give what they give."""
+    count = workers_for(len(works), budget.threads)
+    if count == 1:
+        return [work() for work in works]
+    with ThreadPoolExecutor(count) as workers:
+        return list(workers.map(lambda work: work(), works))
 
 
 register_backend(THREADS, open_threads)

@@ -38,7 +38,7 @@ def needed_draws(
     if left <= 0:
         return None
     each = _each(lumped, miss, simultaneous=simultaneous and not of_mean)
-    return draws_for(left, each, of_mean=of_mean, tile=WIDTH, most=MAX_DRAWS)
+    return draws_for(left, each, of_mean=of_mean, tile=WIDTH, maximum=MAX_DRAWS)
 
 
 def widest(
@@ -52,8 +52,8 @@ def widest(
     """Bound the widest interval that so many draws give, or that of the mean, in bits."""
     each = _each(lumped, miss, simultaneous=simultaneous and not of_mean)
     ends: ConfidenceEnds = mean_ends(draws, each) if of_mean else row_ends(draws, each)
-    most = log_sources(lumped.columns) / math.log(2)
-    return min(ends.bits + _beside(lumped), most)
+    maximum = log_sources(lumped.columns) / math.log(2)
+    return min(ends.bits + _beside(lumped), maximum)
 
 
 def seconds_of_a_draw(lumped: LumpedChain) -> float:
@@ -80,9 +80,9 @@ def _each(lumped: LumpedChain, miss: float, *, simultaneous: bool) -> float:
 def _beside(lumped: LumpedChain) -> float:
     """Bound what rounding and missing mass add to any interval, in bits."""
     query = lumped.query
-    most = log_sources(lumped.columns)
+    maximum = log_sources(lumped.columns)
     _, error = precision(query, lumped.columns)
-    slack = rounding_slack(np.full(len(error), most), error)
+    slack = rounding_slack(np.full(len(error), maximum), error)
     missing = query.factor.missing()[query.scored]
-    unfound = missing_bits(missing, most) + missing * most / math.log(2)
+    unfound = missing_bits(missing, maximum) + missing * maximum / math.log(2)
     return float((2 * (slack + 2 * ABSOLUTE_ERROR) / math.log(2) + unfound).max(initial=0.0))

@@ -31,15 +31,20 @@ _LN2 = math.log(2.0)
 
 @kernel(error_model="numpy")
 def fill_draws(source, seed, first, factor, shift, row, fresh):
+    """Do what `draw_into` does, in room of its own."""
+    draw_into(source, seed, first, factor, shift, row, fresh, np.empty(WIDTH), np.empty(WIDTH))
+
+
+@kernel(error_model="numpy", _nrt=False)
+def draw_into(source, seed, first, factor, shift, row, fresh, one, two):
     """Add `factor` times (X - shift) to a row, X the draws first, first + 1, ... of a source.
 
     A row has up to WIDTH draws, each the same however many there are. X follows the 1-stable law
     skewed to the left, E exp(cX) = c^c. With v uniform, z = pi v and E exponential,
-    X = z cot z + ln(E sin z / z). No branches, so that it runs on vector units.
+    X = z cot z + ln(E sin z / z). No branches, so that it runs on vector units; `one` and `two`
+    are room for numbers on the way.
     """
     width = len(row)
-    one = np.empty(WIDTH)
-    two = np.empty(WIDTH)
     for c in range(width):
         k = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(first + c)
         state = mix(source ^ mix(k))
@@ -124,18 +129,18 @@ def sum_draws(
 
 
 @kernel()
-def max_back(upper, upper_at, back, start, end, most):
+def max_back(upper, upper_at, back, start, end, maximum):
     """Count them on the way back through one block."""
     for i in range(end - 1, start - 1, -1):
-        worst = most[i]
+        worst = maximum[i]
         for e in range(upper[i], upper[i + 1]):
-            worst = max(worst, most[upper_at[e]])
-        most[i] = worst + back[i]
+            worst = max(worst, maximum[upper_at[e]])
+        maximum[i] = worst + back[i]
 
 
 @kernel()
 def max_through(
-    lower, lower_at, upper, upper_at, pivot, block_start, forward, back, first, last, most
+    lower, lower_at, upper, upper_at, pivot, block_start, forward, back, first, last, maximum
 ):
     """Count the most roundings of any walk through blocks first .. last - 1, and into `last`.
 
@@ -146,21 +151,21 @@ def max_through(
         for i in range(start, end):
             if lower[i] == lower[i + 1]:
                 continue
-            worst = most[i]
+            worst = maximum[i]
             for e in range(lower[i], lower[i + 1]):
-                worst = max(worst, most[lower_at[e]])
-            most[i] = worst + forward[i]
+                worst = max(worst, maximum[lower_at[e]])
+            maximum[i] = worst + forward[i]
         if b < last and (end - start > 1 or pivot[start] != 1.0):
-            max_back(upper, upper_at, back, start, end, most)
+            max_back(upper, upper_at, back, start, end, maximum)
 
 
 @kernel()
-def max_in_sweep(indptr, indices, cost, right, most, forward):
+def max_in_sweep(indptr, indices, cost, right, maximum, forward):
     """Count them through one sweep over a core, each state with the newest counts."""
     n = len(right)
     for k in range(n):
         i = k if forward else n - 1 - k
         worst = right[i]
         for e in range(indptr[i], indptr[i + 1]):
-            worst = max(worst, most[indices[e]])
-        most[i] = worst + cost[i]
+            worst = max(worst, maximum[indices[e]])
+        maximum[i] = worst + cost[i]

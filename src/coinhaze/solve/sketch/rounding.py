@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coinhaze.amounts import Floats
+from coinhaze.measures.elementary import expm1_at_most
 from coinhaze.measures.intervals import ROUNDING
 from coinhaze.solve.exact.core import DenseCore, SparseCore
 from coinhaze.solve.exact.factor import Factor
@@ -48,7 +49,7 @@ class TileRounding:
 
         def error(unit: float) -> Floats:
             along = unit * max_roundings(factor, unit)[scored]
-            found: Floats = np.expm1(times * (along + made) * (1 + 1e-6) + DRAW_ERROR)
+            found: Floats = expm1_at_most(times * (along + made) * (1 + 1e-6) + DRAW_ERROR)
             return found
 
         with np.errstate(over="ignore"):
@@ -57,34 +58,34 @@ class TileRounding:
 
 def _fits_single(factor: Factor) -> bool:
     """Tell whether nothing in the factors is near the ends of single precision's range."""
-    least = float(factor.pivot.min(initial=1.0))
+    minimum = float(factor.pivot.min(initial=1.0))
     for core in factor.cores.values():
         if isinstance(core, DenseCore):
-            least = min(least, 1.0 / float(core.inverse.max(initial=1.0)))
+            minimum = min(minimum, 1.0 / float(core.inverse.max(initial=1.0)))
         else:
-            least = min(least, float(core.scale.min(initial=1.0)))
-    return least > thresholds.MIN_SINGLE_PIVOT
+            minimum = min(minimum, float(core.scale.min(initial=1.0)))
+    return minimum > thresholds.MIN_SINGLE_PIVOT
 
 
 def max_roundings(factor: Factor, unit: float) -> Floats:
     """Give, for every place, the most roundings of size `unit` on any walk through the factors."""
     forward = _row_cost(np.diff(factor.lower))
     back = _row_cost(np.diff(factor.upper)) + 2.0  # the pivot, and the division by it
-    most = np.full(len(factor), _TERM)
+    maximum = np.full(len(factor), _TERM)
     triangles = (factor.lower, factor.lower_at, factor.upper, factor.upper_at, factor.pivot)
     walk = (*triangles, factor.block_start, forward, back)
     first = 0
     for block in sorted(factor.cores):
         core = factor.cores[block]
         end = int(factor.block_start[block + 1])
-        part = most[end - len(core) : end]
-        max_through(*walk, first, block, most)
+        part = maximum[end - len(core) : end]
+        max_through(*walk, first, block, maximum)
         part[:] = _max_in_core(core, part, unit)
         bounds = int(factor.block_start[block]), end
-        max_back(factor.upper, factor.upper_at, back, *bounds, most)
+        max_back(factor.upper, factor.upper_at, back, *bounds, maximum)
         first = block + 1
-    max_through(*walk, first, len(factor.block_start) - 1, most)
-    return most
+    max_through(*walk, first, len(factor.block_start) - 1, maximum)
+    return maximum
 
 
 def _row_cost(terms: np.ndarray) -> Floats:
@@ -93,9 +94,9 @@ def _row_cost(terms: np.ndarray) -> Floats:
     return cost
 
 
-def _max_in_core(core: DenseCore | SparseCore, most: Floats, unit: float) -> Floats:
+def _max_in_core(core: DenseCore | SparseCore, maximum: Floats, unit: float) -> Floats:
     """Give the most roundings of walks that have passed a core."""
-    highest = float(most.max(initial=0.0))
+    highest = float(maximum.max(initial=0.0))
     if isinstance(core, DenseCore):
         return np.full(len(core), highest + len(core) + _TERM)
     # Every visit meets the error of the core's own rows: sweeps do not keep their sums at 1.

@@ -31,12 +31,14 @@ from coinhaze.ledger.text import text_hashes
 from coinhaze.measures import Scores
 from coinhaze.measures.confidence import (
     MISS,
+    ConfidenceEnds,
     Drawn,
     check_miss,
     mean_ends,
     rounding_slack,
     row_ends,
 )
+from coinhaze.measures.elementary import log
 from coinhaze.measures.intervals import ROUNDING
 from coinhaze.measures.scores import not_reached
 from coinhaze.observer import AbsorbingChain
@@ -56,7 +58,7 @@ from coinhaze.solve.structure.reduce import ENTRY_ERROR
 from coinhaze.solve.structure.structure import Structure
 
 DRAWS = 256
-# Where a standard error of the mean is asked for, this many draws come first: it is measured over
+# Where a standard error of the mean is requested, this many draws come first: it is measured over
 # sixteen tiles at least, and not stopped at by a lucky four.
 FIRST = 1024
 # Standard deviation of the estimate times sqrt(k), in bits: sqrt(3) nats.
@@ -102,10 +104,12 @@ def sketch(
     drawn = taken.drawn(work)
     low, high = drawn.rows(row_ends(taken.draws, each / stops))
     # The upper end has room for the rounding of a logarithm, which bits need not show.
-    most = math.log2(max(1.0, float(columns.priors.count.sum())))
-    low = np.minimum(low, most)
-    bits = np.minimum(np.clip(taken.nats() / math.log(2), low, high), most)
-    mean_low, mean_high = taken.mean_interval(drawn, miss / stops)
+    maximum = math.log2(max(1.0, float(columns.priors.count.sum())))
+    low = np.minimum(low, maximum)
+    bits = np.minimum(np.clip(taken.nats() / math.log(2), low, high), maximum)
+    ends = mean_ends(taken.draws, miss / stops)
+    mean_low, mean_high = _mean_interval(drawn, taken.rows_of, ends)
+    by_value_low, by_value_high = _mean_interval(drawn, held_value(query), ends)
     error = np.where(taken.alone, 0.0, SPREAD / math.sqrt(taken.draws))
     null = np.where(query.answered, 0.0, np.nan)
     scores = Scores(
@@ -118,6 +122,8 @@ def sketch(
         joint_miss=miss if simultaneous else None,
         bits_mean_low=mean_low,
         bits_mean_high=mean_high,
+        bits_weighted_mean_low=by_value_low,
+        bits_weighted_mean_high=by_value_high,
         mean_miss=None if mean_low is None else miss,
         bits_unmodified=_unmodified(query, columns, bits) if chain.history else None,
         bits_error=query.spread(error),
@@ -170,10 +176,9 @@ class _Taken:
     def none(cls, query: Query, columns: Columns) -> _Taken:
         alone = alone_states(query)
         known = columns.priors.total[columns.of_state[query.scored]] * math.log(2)
-        held = query.chain.graph.kinds[query.rows[query.answered]] != Kind.burn
         n = len(query.scored)
         rows_of: Floats = np.zeros(n)
-        np.add.at(rows_of, query.row_of, held)
+        np.add.at(rows_of, query.row_of, _not_burnt(query))
         return cls(query, columns, np.zeros(n), alone, known, rows_of)
 
     @property
@@ -183,7 +188,7 @@ class _Taken:
 
     def drawn(self, work: Draws) -> Drawn:
         """Say what the draws tell of every scored state."""
-        nats = -np.log(self.total / self.draws)
+        nats = -log(self.total / self.draws)
         slack = rounding_slack(nats, work.error) + ABSOLUTE_ERROR
         # Inner entropies of columns err by the moves behind their gates, and by their own sums.
         inner = 4 * (self.columns.inner_error + 64 + ENTRY_ERROR) * ROUNDING
@@ -195,14 +200,8 @@ class _Taken:
             alone=self.alone,
             known=self.known,
             known_slack=inner * (self.known + 2.0) * (self.known > 0.0),
-            most=log_sources(self.columns),
+            maximum=log_sources(self.columns),
         )
-
-    def mean_interval(self, drawn: Drawn, miss: float) -> tuple[float | None, float | None]:
-        """Give the interval of the mean over rows; none where no row is in any mean."""
-        if not np.any(self.rows_of):
-            return None, None
-        return drawn.mean(self.rows_of, mean_ends(self.draws, miss))
 
     @property
     def mean_error(self) -> float | None:
@@ -225,7 +224,7 @@ class _Taken:
 
 
 def _more(taken: _Taken, mean_error: float) -> int:
-    """Say how many draws should bring the standard error of the mean down to what is asked.
+    """Say how many draws should bring the standard error of the mean down to what is requested.
 
     The mean of rows spreads no more than one row does, so that is enough beforehand; four times
     that without success means that the law does not hold, and there are no more.
@@ -246,6 +245,29 @@ def _stops(first: int, mean_error: float) -> int:
     return int(last - first) // WIDTH + 2
 
 
+def held_value(query: Query) -> Floats:
+    """Add up what is held by the rows that each scored state stands for; 0 if nobody knows."""
+    closing, n = query.chain.graph.closing, len(query.scored)
+    if closing is None:
+        return np.zeros(n)
+    rows = query.rows[query.answered]
+    # Added as whole numbers: a state may stand for millions of rows.
+    return closing.take(rows).where(_not_burnt(query)).total_by(query.row_of, n).floats()
+
+
+def _not_burnt(query: Query) -> Bools:
+    """Tell which rows that have an answer somebody holds: burnt money is in no mean."""
+    held: Bools = query.chain.graph.kinds[query.rows[query.answered]] != Kind.burn
+    return held
+
+
+def _mean_interval(
+    drawn: Drawn, weights: Floats, ends: ConfidenceEnds
+) -> tuple[float | None, float | None]:
+    """Give the interval of a mean over rows; none where all weights are 0."""
+    return drawn.mean(weights, ends) if np.any(weights) else (None, None)
+
+
 def alone_states(query: Query) -> Bools:
     """Tell which scored states have one column only: their bits are known."""
     alone: Bools = (np.diff(query.reduced.indptr) == 0)[query.scored]
@@ -254,12 +276,12 @@ def alone_states(query: Query) -> Bools:
 
 def log_sources(columns: Columns) -> float:
     """Give ln of how many sources there are, rounded up: no entropy is larger, in nats."""
-    return math.log(max(1.0, float(columns.priors.count.sum()))) * (1 + 4 * ROUNDING)
+    return math.log(max(1.0, float(columns.priors.count.sum()))) * (1 + 16 * ROUNDING)
 
 
 def _nats(total: Floats, draws: int) -> Floats:
     """Turn sums of exp(y) over draws into estimates of entropy, their bias taken off."""
-    nats: Floats = -np.log(total / draws) - 1.5 / draws
+    nats: Floats = -log(total / draws) - 1.5 / draws
     return nats
 
 
@@ -279,8 +301,8 @@ def precision(query: Query, columns: Columns) -> tuple[type[np.floating], Floats
     there is.
     """
     rounding = TileRounding.of(query)
-    most = np.full(len(query.scored), log_sources(columns))
-    wide = 2 * float(rounding_slack(most, rounding.single).max(initial=0.0)) / math.log(2)
+    maximum = np.full(len(query.scored), log_sources(columns))
+    wide = 2 * float(rounding_slack(maximum, rounding.single).max(initial=0.0)) / math.log(2)
     if rounding.fits_single and wide <= thresholds.MAX_SINGLE_WIDTH:
         return np.float32, rounding.single
     return np.float64, rounding.double
@@ -301,6 +323,7 @@ class Draws:
     mass: Floats  # of each scored row, but for what iterated cores leave out
     lower_v: Floats  # of the factors, in the precision of tiles
     error: Floats  # of each scored row: bounds the relative error of the probabilities behind it
+    seconds: float = math.inf
     waiting: int = 2
 
     @classmethod

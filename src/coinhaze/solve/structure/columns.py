@@ -13,11 +13,14 @@ finds all of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from coinhaze.amounts import Bools, Floats, Ints
+from coinhaze.graph.order_kernels import merge_pairs
 from coinhaze.measures.intervals import surprise
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.fine import exact_moves
@@ -46,30 +49,75 @@ class Columns:
         return len(self.likeliest)
 
 
-def columns_of(query: Query, orders: Floats, *, lump: bool = True) -> Columns:
-    """Number the columns in the order a sweep meets them; lump them unless told not to."""
-    chain, reduced = query.chain, query.reduced
-    outcome = reduced.column
-    source = outcome != NO_COLUMN
-    n = len(reduced)
-    dominator, visits, error = np.arange(n), np.ones(n), np.zeros(n)
-    if lump and not chain.listed:
+class Numbered(NamedTuple):
+    """Columns that have numbers, and how to find what they stand for."""
+
+    of_state: Ints
+    width: int
+    stand_for: Callable[[], Columns]
+
+
+class Dominators(NamedTuple):
+    """The dominator of each state, and how often the state is visited for each visit to it.
+
+    Outcomes do not matter to them: observers who merge outcomes share them.
+    """
+
+    of_state: Ints
+    visits: Floats
+    error: Floats  # of the visits, relative, times 2^53
+
+    @classmethod
+    def none(cls, states: int) -> Dominators:
+        """Let every state be its own."""
+        return cls(np.arange(states), np.ones(states), np.zeros(states))
+
+    @classmethod
+    def of(cls, query: Query) -> Dominators:
+        """Find the dominators of a query's states."""
+        reduced = query.reduced
         begun = cycling(reduced)
         begun[query.scored] = True
         dominator, visits, error = find_dominators(
             reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, begun, FAINT
         )
         if error.max(initial=0.0) > thresholds.MAX_SHARE_ROUNDINGS:
-            exact = exact_moves(chain, reduced)
+            exact = exact_moves(query.chain, reduced)
             if exact is not None:
                 moves = reduced.indptr, reduced.indices, exact.value, exact.low
                 visits = dominated_visits(*moves, begun, dominator)
                 # Pairs err by nothing; moves of leaves that are none are made at most once.
-                error = np.full(n, float(exact.error.max(initial=0.0)) + 2.0)
+                error = np.full(len(reduced), float(exact.error.max(initial=0.0)) + 2.0)
+        return cls(dominator, visits, error)
+
+
+def columns_of(
+    query: Query, orders: Floats, *, lump: bool = True, dominators: Dominators | None = None
+) -> Columns:
+    """Number the columns in the order a sweep meets them; lump them unless `lump` is false.
+
+    `dominators` are those of the query's states, where they are known already.
+    """
+    return number_columns(query, orders, lump=lump, dominators=dominators).stand_for()
+
+
+def number_columns(
+    query: Query, orders: Floats, *, lump: bool, dominators: Dominators | None = None
+) -> Numbered:
+    """Number the columns as `columns_of` does; what they stand for may be worked out later."""
+    chain, reduced = query.chain, query.reduced
+    outcome = reduced.column
+    source = outcome != NO_COLUMN
+    n = len(reduced)
+    if not lump or chain.listed:
+        dominators = Dominators.none(n)
+    elif dominators is None:
+        dominators = Dominators.of(query)
+    dominator, visits, error = dominators
+    if lump and chain.history and not chain.listed:
         # A source that stands for many origins stays a column by itself.
-        if chain.history:
-            many = np.isin(outcome, list(chain.history))
-            dominator = np.where(many, n + np.arange(n), dominator)
+        many = np.isin(outcome, list(chain.history))
+        dominator = np.where(many, n + np.arange(n), dominator)
     weight = np.where(source, visits * reduced.own, 0.0)
     # With a list several states share an outcome; without one, those of one dominator a column.
     group, groups = outcome if chain.listed else dominator, max(2 * n, len(chain.outcomes))
@@ -80,18 +128,23 @@ def columns_of(query: Query, orders: Floats, *, lump: bool = True) -> Columns:
     of_state, width = number_groups(group, source, groups)
     column = of_state[source]
     if chain.listed:
-        outcomes = np.empty(width, dtype=np.int64)
+        outcomes: Ints = np.empty(width, dtype=np.int64)
         outcomes[column] = outcome[source]
         elsewhere = outcomes.tolist().index(chain.elsewhere) if chain.elsewhere in outcomes else -1
         priors = Priors.of(chain, orders).take(outcomes)
-        return Columns(of_state, outcomes, priors, elsewhere, 0.0)
+        listed = Columns(of_state, outcomes, priors, elsewhere, 0.0)
+        return Numbered(of_state, width, lambda: listed)
     ends, weights, roundings = outcome[source], weight[source], float(error.max(initial=0.0))
     if chain.shares_outcomes:
         column, ends, weights = _by_outcome(column, ends, weights)
         roundings += 1.0
-    likeliest, priors = _inner(column, weights, ends, width, orders)
-    priors = priors.expanded(chain, orders, likeliest)
-    return Columns(of_state, likeliest, priors, NO_COLUMN, roundings)
+
+    def stand_for() -> Columns:
+        likeliest, priors = _inner(column, weights, ends, width, orders)
+        priors = priors.expanded(chain, orders, likeliest)
+        return Columns(of_state, likeliest, priors, NO_COLUMN, roundings)
+
+    return Numbered(of_state, width, stand_for)
 
 
 def _spread(outcome: Ints, dominator: Ints, source: Bools, outcomes: int) -> Bools:
@@ -109,8 +162,10 @@ def _spread(outcome: Ints, dominator: Ints, source: Bools, outcomes: int) -> Boo
 
 def _by_outcome(column: Ints, outcome: Ints, weight: Floats) -> tuple[Ints, Ints, Floats]:
     """Add up the weights of sources that are one outcome of one column, in the order first met."""
-    key = column * (int(outcome.max(initial=0)) + 1) + outcome
-    _, first, pair = np.unique(key, return_index=True, return_inverse=True)
+    n = 1 + max(int(column.max(initial=0)), int(outcome.max(initial=0)))
+    pair, pairs, _ = merge_pairs(column, outcome, n)
+    first = np.empty(len(pairs), dtype=np.int64)
+    first[pair[::-1]] = np.arange(len(pair))[::-1]
     place = np.empty(len(first), dtype=np.int64)
     in_order = np.argsort(first)
     place[in_order] = np.arange(len(first))

@@ -1,7 +1,7 @@
 """Possible sources: how many outcomes each state can reach, counted on the graph with bit sets.
 
 Counting takes far longer than all else where there are many sources, and narrows no interval, so
-unless asked for they are only bounded where counting is not quick. It works on the graph: an
+unless requested they are only bounded where counting is not quick. It works on the graph: an
 outcome of probability 1e-400 counts.
 """
 
@@ -35,7 +35,7 @@ class Counting:
     own: Floats  # how many sources each state's own column stands for, 0 where it has none
     slot: Ints  # the bit of each state's own column, NO_COLUMN where it has none
     worth: Ints  # for each word how many sources each of its columns stands for
-    most: float  # how many there are in all
+    maximum: float  # how many there are in all
     waiting: int = 2
 
     @classmethod
@@ -91,8 +91,7 @@ class Counting:
         """Count the possible sources of each state."""
         total = np.zeros(len(self.reduced), dtype=np.int64)
         # Here, whatever solves the rows: it is part of preparing them.
-        worthwhile = 1 + int(self.seconds / thresholds.THREAD_SECONDS)
-        with open_threads(self, min(self.pieces, worthwhile), budget) as workers:
+        with open_threads(self, self.pieces, budget) as workers:
             for part in workers.map(range(self.pieces)):
                 total += part
         return total.astype(np.float64)
@@ -101,8 +100,8 @@ class Counting:
         """Bound the possible sources of each state from above."""
         reduced = self.reduced
         if not reduced.acyclic:
-            return np.full(len(reduced), self.most)
-        bound = bound_sources(reduced.indptr, reduced.indices, self.own, self.most)
+            return np.full(len(reduced), self.maximum)
+        bound = bound_sources(reduced.indptr, reduced.indices, self.own, self.maximum)
         return np.asarray(bound, dtype=np.float64)
 
 
@@ -111,7 +110,7 @@ def possible_sources(
 ) -> tuple[Floats, bool]:
     """Count the sources each scored state can reach, or bound them; also tell which.
 
-    Unless asked for they are counted only where that is quick.
+    Unless requested they are counted only where that is quick.
     """
     if count or counting.words <= thresholds.QUICK_WORDS:
         return counting.count(budget)[query.scored], True

@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
 from coinhaze.amounts import Floats, Ints
 from coinhaze.ledger.frozen import release_unused
 from coinhaze.solve.planner.cost import ExactCost
 from coinhaze.solve.pool import UNLIMITED, Budget
+from coinhaze.solve.pool.threads import beside
 from coinhaze.solve.query import Query
-from coinhaze.solve.structure.columns import Columns, columns_of
+from coinhaze.solve.structure.columns import Columns, columns_of, number_columns
 from coinhaze.solve.structure.counting import Counting, possible_sources
-from coinhaze.solve.structure.lump_kernels import find_lumps
-from coinhaze.solve.structure.reduce_kernels import add_moves, renumber
+from coinhaze.solve.structure.lump_kernels import find_lumps, thin_blocks
+from coinhaze.solve.structure.reduce import moves_between
+from coinhaze.solve.structure.reduce_kernels import number_first, renumber
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class LumpedChain:
         return Counting.of(self.query.reduced, self.columns.of_state, self.columns.priors.count)
 
     def sources(self, *, count: bool = False, budget: Budget = UNLIMITED) -> tuple[Floats, bool]:
-        """Give the sources of each scored state, counted if asked or quick: `possible_sources`."""
+        """Give the sources of each scored state, counted if wanted or quick: `possible_sources`."""
         known = self._sources
         if True not in known and (count or False not in known):
             found = possible_sources(self.query, self.counting, count=count, budget=budget)
@@ -53,22 +53,29 @@ class LumpedChain:
         return {}
 
 
-def lump(query: Query, orders: Floats, *, merge: bool = True) -> LumpedChain:
-    """Find the columns, and lump states of one column unless told not to."""
-    columns = columns_of(query, orders, lump=merge)
+def lump(
+    query: Query, orders: Floats, *, merge: bool = True, budget: Budget = UNLIMITED
+) -> LumpedChain:
+    """Find the columns, and lump states of one column unless `lump` is false."""
     if not merge:
-        return LumpedChain(query, columns)
-    merged, keep = lump_states(query, columns.of_state, len(columns))
+        return LumpedChain(query, columns_of(query, orders, lump=False))
+    numbered = number_columns(query, orders, lump=True)
+    with beside(numbered.stand_for, budget) as stand_for:
+        merged, keep = lump_states(query, numbered.of_state, numbered.width, budget=budget)
+        columns = stand_for()
+    release_unused()
     return LumpedChain(merged, replace(columns, of_state=columns.of_state[keep]))
 
 
-def lump_states(query: Query, column: Ints, columns: int) -> tuple[Query, Ints]:
+def lump_states(
+    query: Query, column: Ints, columns: int, *, budget: Budget = UNLIMITED
+) -> tuple[Query, Ints]:
     """Lump the states whose walks all end in one column; also give which states are kept.
 
     `column` is that of each state's absorber, of so many.
     """
     reduced = query.reduced
-    first, steps = find_lumps(
+    first, extra = find_lumps(
         reduced.block_start,
         reduced.indptr,
         reduced.indices,
@@ -77,20 +84,13 @@ def lump_states(query: Query, column: Ints, columns: int) -> tuple[Query, Ints]:
         column,
         columns,
     )
-    is_first = first == np.arange(len(first))
-    keep = np.flatnonzero(is_first)
-    before = np.concatenate([[0], np.cumsum(is_first)])
-    number = before[first]
+    keep, number = number_first(first)
     # A move to a lumped state is one to the first of its column, and takes that many steps more.
-    extra = steps - steps[first]
-    indptr, indices, data, error, cost = add_moves(
-        reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, keep, number, extra
-    )
+    moves = reduced.indptr, reduced.indices, reduced.data, reduced.entry_error
+    indptr, indices, data, error, cost = moves_between(*moves, keep, number, extra, budget=budget)
     state, extra_steps = reduced.state.copy(), reduced.extra_steps.copy()
     extra_steps[query.answered] += extra[state[query.rows[query.answered]]]
     renumber(state, number)
-    # Blocks of states that are merged away are empty.
-    starts = before[reduced.block_start]
     small = replace(
         reduced,
         state=state,
@@ -102,8 +102,6 @@ def lump_states(query: Query, column: Ints, columns: int) -> tuple[Query, Ints]:
         own=reduced.own[keep],
         column=reduced.column[keep],
         cost=cost + reduced.cost[keep] - 1.0,
-        block_start=starts[np.diff(starts, prepend=-1) > 0],
+        block_start=thin_blocks(reduced.block_start, keep),
     )
-    merged = Query.by(query.chain, query.rows, small, missing=query.missing)
-    release_unused()
-    return merged, keep
+    return Query.by(query.chain, query.rows, small, missing=query.missing), keep

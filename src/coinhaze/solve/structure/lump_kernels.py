@@ -16,14 +16,15 @@ from coinhaze.solve.exact.pairs_kernels import add_exactly
 def find_lumps(block_start, indptr, indices, data, cost, column, columns):
     """Give for each state the first that leads to the same column only, itself if to several.
 
-    Also gives the expected steps of states that lead to one column, 0 for others. States stand so
-    that each comes after all it reaches; what comes back to itself is not looked into.
+    Also gives how many steps more it takes than that first one. States stand so that each comes
+    after all it reaches; what comes back to itself is not looked into.
     """
     n = len(cost)
     first_of = np.full(columns, -1, np.int64)
     only = np.full(n, -1, np.int64)
     first = np.arange(n)
     steps = np.zeros(n)
+    extra = np.zeros(n)
     for b in range(len(block_start) - 1):
         i = block_start[b]
         if block_start[b + 1] - i > 1:
@@ -45,7 +46,22 @@ def find_lumps(block_start, indptr, indices, data, cost, column, columns):
         if first_of[c] < 0:
             first_of[c] = i
         first[i] = first_of[c]
-    return first, steps
+        extra[i] = steps[i] - steps[first[i]]
+    return first, extra
+
+
+@kernel()
+def thin_blocks(block_start, keep):
+    """Give where blocks begin among the states that are kept; blocks without any are left out."""
+    start = np.zeros(len(block_start), np.int64)
+    count = k = 0
+    for b in range(1, len(block_start)):
+        while k < len(keep) and keep[k] < block_start[b]:
+            k += 1
+        if k > start[count]:
+            count += 1
+            start[count] = k
+    return start[: count + 1]
 
 
 @kernel()
@@ -60,12 +76,12 @@ def exact_sums(group, values, n):
 
 
 @kernel()
-def number_groups(group, has, most):
+def number_groups(group, has, maximum):
     """Number the groups of those that have one, in the order they are met; -1 for others.
 
-    Also gives how many groups there are. Groups are numbers below `most`.
+    Also gives how many groups there are. Groups are numbers below `maximum`.
     """
-    number_of = np.full(most, -1, np.int64)
+    number_of = np.full(maximum, -1, np.int64)
     number = np.full(len(group), -1, np.int64)
     count = 0
     for i in range(len(group)):

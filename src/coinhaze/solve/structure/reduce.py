@@ -8,8 +8,10 @@ are the same have one distribution.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +19,16 @@ from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.ledger import Amounts
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.solve.pool.limits import UNLIMITED, Budget, workers_for
+from coinhaze.solve.pool.threads import together
 from coinhaze.solve.structure.reduce_kernels import (
     add_moves,
+    add_steps,
     certain_in_order,
     find_equal,
     follow_aliases,
     is_in_order,
+    leaves,
     number_first,
     number_in_order,
     reachable,
@@ -36,6 +42,8 @@ from coinhaze.solve.structure.reduce_kernels import (
 NO_STATE = -1
 # A move's probability: two amounts rounded to floats, each by up to 2, and one division.
 ENTRY_ERROR = 5.0
+# A thread takes at least so many rows.
+MIN_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +93,9 @@ def reduce_chain(
     merge: bool = True,
     ordered: bool | None = None,
     certain: Bools | None = None,
+    budget: Budget = UNLIMITED,
 ) -> Reduced:
-    """Keep what the given rows need; merge aliases unless told not to; order by components.
+    """Keep what the given rows need; merge aliases unless `merge` is false; order by components.
 
     `ordered` and `certain` say what is known already: whether moves lead to lower numbers only, and
     what `certain_nodes` gives.
@@ -104,21 +113,19 @@ def reduce_chain(
     else:
         number, extra, states = _number(chain, retained, merge=merge)
     errors = np.broadcast_to(ENTRY_ERROR, len(q.data))
-    *moves, cost = add_moves(q.indptr, q.indices, q.data, errors, states, number, extra)
+    given = q.indptr, q.indices, q.data, errors
+    *moves, cost = moves_between(*given, states, number, extra, budget=budget)
     steps = extra[rows]
     if merge and len(states):
-        moved_to = np.zeros(len(states), dtype=np.bool_)
-        moved_to[moves[1]] = True
-        first = find_equal(*moves, ~moved_to & (chain.column[states] == NO_COLUMN))
+        first = find_equal(*moves, leaves(moves[1], chain.column[states]))
         # Rows with the same moves are one; their steps may differ, by what aliases add.
         keep, place = number_first(first)
-        moves = list(reorder(*moves, keep, place))
-        has_state = requested[rows]
-        steps[has_state] += (cost - cost[first])[number[rows[has_state]]]
+        moves = _in_parts(partial(reorder, *moves), keep, place, budget=budget)
+        add_steps(steps, rows, requested, number, cost, first)
         renumber(number, place)
         states, cost = states[keep], cost[keep]
     starts = np.arange(len(states) + 1)
-    if not is_in_order(*moves[:2]):
+    if not (ordered or is_in_order(*moves[:2])):
         blocks, component = strong_components(*moves[:2])
         order = np.argsort(component, kind="stable")
         place = np.empty(len(order), dtype=np.int64)
@@ -128,6 +135,7 @@ def reduce_chain(
         renumber(number, place)
         states, cost = states[order], cost[order]
     indptr, indices, data, error = moves
+    column = chain.column[states]
     return Reduced(
         retained=retained,
         state=number,
@@ -136,11 +144,46 @@ def reduce_chain(
         indices=indices,
         data=data,
         entry_error=error,
-        own=np.where(chain.column[states] == NO_COLUMN, 0.0, chain.walk.own[states]),
-        column=chain.column[states],
+        own=np.where(column == NO_COLUMN, 0.0, chain.walk.own[states]),
+        column=column,
         cost=cost,
         block_start=starts,
     )
+
+
+def moves_between(
+    indptr: Ints,
+    indices: Ints,
+    data: Floats,
+    error: Floats,
+    states: Ints,
+    number: Ints,
+    extra: Floats,
+    *,
+    budget: Budget = UNLIMITED,
+) -> list[Any]:
+    """Give the moves between states and the steps of one move, as `add_moves` does, in parts."""
+    add = partial(add_moves, indptr, indices, data, error)
+    return _in_parts(add, states, number, extra, len(states), budget=budget)
+
+
+def _in_parts(
+    work: Callable[..., tuple[Any, ...]], states: Ints, *given: Any, budget: Budget
+) -> list[Any]:
+    """Give rows of states as a kernel does: by several threads, some rows each, if there are many.
+
+    The first of its results says where rows begin; the others follow one another.
+    """
+    count = workers_for(max(1, len(states) // MIN_ROWS), budget.threads)
+    if count == 1:
+        return list(work(states, *given))
+    shares = np.array_split(states, count)
+    parts = together([partial(work, some, *given) for some in shares], budget)
+    starts, *others = zip(*parts, strict=True)
+    before = np.cumsum([0, *(start[-1] for start in starts[:-1])])
+    begins = [start[1:] + past for start, past in zip(starts, before.tolist(), strict=True)]
+    whole = [starts[0][:1], *begins], *others
+    return together([partial(np.concatenate, some) for some in whole], budget)
 
 
 def _number(chain: AbsorbingChain, retained: Bools, *, merge: bool) -> tuple[Ints, Floats, Ints]:

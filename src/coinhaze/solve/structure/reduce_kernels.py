@@ -11,6 +11,8 @@ import numpy as np
 from coinhaze.kernels import kernel
 from coinhaze.observer.chain import NO_COLUMN
 
+SHORT_ROW = 16
+
 
 @kernel()
 def is_in_order(indptr, indices):
@@ -44,10 +46,13 @@ def certain_in_order(indptr, indices, ends):
     """Tell which nodes are surely absorbed, where every move leads to a lower number."""
     n = len(indptr) - 1
     certain = np.zeros(n, np.bool_)
+    every = True  # as long as all before are certain, moves need not be followed
     for i in range(n):
         fine = ends[i] or indptr[i + 1] > indptr[i]
-        for e in range(indptr[i], indptr[i + 1]):
-            fine = fine and certain[indices[e]]
+        if not every:
+            for e in range(indptr[i], indptr[i + 1]):
+                fine = fine and certain[indices[e]]
+        every = every and fine
         certain[i] = fine
     return certain
 
@@ -96,6 +101,14 @@ def follow_aliases(indptr, indices, alias):
 
 
 @kernel()
+def _beginning(array, end):
+    """Give what an array begins with: a copy only where much memory would be kept idle."""
+    if 8 * end < 7 * len(array):
+        return array[:end].copy()
+    return array[:end]
+
+
+@kernel()
 def number_in_order(indptr, indices, column, retained, merge):
     """Number the states where every move leads to a lower number, aliases as what they stand for.
 
@@ -105,6 +118,7 @@ def number_in_order(indptr, indices, column, retained, merge):
     n = len(retained)
     number = np.full(n, -1, indices.dtype)
     extra = np.zeros(n)
+    states = np.empty(n, np.int64)
     count = 0
     for i in range(n):
         if not retained[i]:
@@ -115,30 +129,17 @@ def number_in_order(indptr, indices, column, retained, merge):
             extra[i] = extra[before] + 1.0
         else:
             number[i] = count
-            count += 1
-    states = np.empty(count, np.int64)
-    count = 0
-    for i in range(n):
-        if retained[i] and extra[i] == 0.0:
             states[count] = i
             count += 1
-    return number, extra, states
+    return number, extra, _beginning(states, count)
 
 
 @kernel()
-def _beginning(array, end):
-    """Give what an array begins with: a copy only where much memory would be kept idle."""
-    if 8 * end < 7 * len(array):
-        return array[:end].copy()
-    return array[:end]
+def add_moves(indptr, indices, data, error, states, number, extra, maximum):
+    """Give the moves of states: those to one state added up, with their relative error.
 
-
-@kernel()
-def add_moves(indptr, indices, data, error, states, number, extra):
-    """Give the moves between states: those to one state added up, with their relative error.
-
-    `number` is the state each node stands for. Also gives the expected steps of one move. A sum
-    errs as its worst part does, and by one rounding for each part but the first.
+    `number` is the state each node stands for, of so many at most. Also gives the expected steps
+    of one move. A sum errs as its worst part does, and by one rounding for each part but the first.
     """
     n = len(states)
     room = 0
@@ -149,18 +150,29 @@ def add_moves(indptr, indices, data, error, states, number, extra):
     value = np.empty(room)
     worst = np.empty(room)
     cost = np.ones(n)
-    seen = np.full(n, -1, np.int64)
+    long = 0
+    for s in range(n):
+        long = max(long, indptr[states[s] + 1] - indptr[states[s]])
+    # A short row is looked through; of a long one it is noted where each state stands.
+    seen = np.full(maximum if long > SHORT_ROW else 0, -1, np.int64)
     end = 0
     for s in range(n):
         begin = end
+        short = indptr[states[s] + 1] - indptr[states[s]] <= SHORT_ROW
         for e in range(indptr[states[s]], indptr[states[s] + 1]):
             t = number[indices[e]]
             cost[s] += data[e] * extra[indices[e]]
-            if seen[t] >= begin:
-                value[seen[t]] += data[e]
-                worst[seen[t]] = max(worst[seen[t]], error[e]) + 1.0
+            if short:
+                at = begin
+                while at < end and to[at] != t:
+                    at += 1
             else:
-                seen[t] = end
+                at = seen[t] if seen[t] >= begin else end
+                seen[t] = at
+            if at < end:
+                value[at] += data[e]
+                worst[at] = max(worst[at], error[e]) + 1.0
+            else:
                 to[end] = t
                 value[end] = data[e]
                 worst[end] = error[e]
@@ -173,9 +185,11 @@ def add_moves(indptr, indices, data, error, states, number, extra):
 def reorder(indptr, indices, data, error, order, place):
     """Put states into another order, leaving out those not in it."""
     start = np.zeros(len(order) + 1, np.int64)
-    to = np.empty(len(indices), np.int64)
-    value = np.empty(len(indices))
-    number = np.empty(len(indices))
+    for s in range(len(order)):
+        start[s + 1] = start[s] + indptr[order[s] + 1] - indptr[order[s]]
+    to = np.empty(start[-1], np.int64)
+    value = np.empty(start[-1])
+    number = np.empty(start[-1])
     end = 0
     for s in range(len(order)):
         for e in range(indptr[order[s]], indptr[order[s] + 1]):
@@ -183,8 +197,7 @@ def reorder(indptr, indices, data, error, order, place):
             value[end] = data[e]
             number[end] = error[e]
             end += 1
-        start[s + 1] = end
-    return start, _beginning(to, end), _beginning(value, end), _beginning(number, end)
+    return start, to, value, number
 
 
 @kernel()
@@ -214,7 +227,8 @@ def find_equal(start, to, value, error, can):
     n = len(start) - 1
     first = np.arange(n)
     size = 16
-    while size < 2 * n:
+    maximum = 2 * can.sum()
+    while size < maximum:
         size *= 2
     table = np.full(size, -1, np.int32)
     for i in range(n):
@@ -266,6 +280,53 @@ def number_first(first):
         else:
             number[i] = number[first[i]]
     return keep, number
+
+
+@kernel()
+def add_steps(steps, rows, requested, number, cost, first):
+    """Add to the steps of requested rows what a move costs more there than at its equal."""
+    for k in range(len(rows)):
+        if requested[rows[k]]:
+            s = number[rows[k]]
+            steps[k] += cost[s] - cost[first[s]]
+
+
+@kernel()
+def leaves(indices, column):
+    """Tell which states end in no column themselves and nothing moves to."""
+    found = column == NO_COLUMN
+    for e in range(len(indices)):
+        found[indices[e]] = False
+    return found
+
+
+@kernel()
+def number_scored(state, rows, states):
+    """Give which rows have a state, these states in rising order, and which each such row has."""
+    scored = np.zeros(states, np.bool_)
+    answered = np.zeros(len(rows), np.bool_)
+    have = 0
+    for k in range(len(rows)):
+        s = state[rows[k]]
+        if s >= 0:
+            answered[k] = True
+            scored[s] = True
+            have += 1
+    at = np.full(states, -1, np.int32)
+    found = np.empty(states, np.int64)
+    count = 0
+    for s in range(states):
+        if scored[s]:
+            at[s] = count
+            found[count] = s
+            count += 1
+    row_of = np.empty(have, np.int32)
+    have = 0
+    for k in range(len(rows)):
+        if answered[k]:
+            row_of[have] = at[state[rows[k]]]
+            have += 1
+    return answered, _beginning(found, count), row_of
 
 
 @kernel()
@@ -385,11 +446,11 @@ def count_outcomes(indptr, indices, slot, block_start, worth, first, sets):
 
 
 @kernel()
-def bound_sources(indptr, indices, own, most):
+def bound_sources(indptr, indices, own, maximum):
     """Bound the sources each state reaches by sums over moves, which lead to lower numbers."""
     bound = own.copy()
     for i in range(len(own)):
         for e in range(indptr[i], indptr[i + 1]):
             bound[i] += bound[indices[e]]
-        bound[i] = min(bound[i], most)
+        bound[i] = min(bound[i], maximum)
     return bound

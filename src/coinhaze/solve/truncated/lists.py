@@ -2,7 +2,7 @@
 
 Each state's row of B is a list of the tokens it can end in: outcomes, or several that go together
 (see lists_kernels.py). A state's list is its predecessors' lists mixed, and is freed at its last
-use. Entries below `least` may be dropped. Then a row is b = q + r with q kept and r dropped, and
+use. Entries below `minimum` may be dropped. Then a row is b = q + r with q kept and r dropped, and
 four numbers travel with each list, phi(x) being -x log2 x:
 
 - the mass m of r;
@@ -10,8 +10,8 @@ four numbers travel with each list, phi(x) being -x log2 x:
   taken as apart: pieces scaled by w add w upper + phi(w) m. So H <= sum phi(q_c) + upper;
 - `lower`, at most m times the entropy of r / m. Entropy is concave, so mixing adds up what the
   parts had. So H >= sum phi(q_c) - phi(1 - m) + lower;
-- `most`, at least the largest r_c: largest entries add up at worst. The entropy of r / m is at
-  least log2(m / most), which may be the better `lower`.
+- `maximum`, at least the largest r_c: largest entries add up at worst. The entropy of r / m is at
+  least log2(m / maximum), which may be the better `lower`.
 
 H is also at least what it would be if all that is missing were on the largest entry; the best of
 these bounds is taken. All four numbers are linear in the chain, but for the better `lower`.
@@ -30,7 +30,9 @@ before and after it went into a token: it is taken for two.
 from __future__ import annotations
 
 import math
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +45,8 @@ from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool import UNLIMITED, Budget, open_workers
-from coinhaze.solve.pool.limits import in_words, workers_for
+from coinhaze.solve.pool.limits import TooManyEntries, in_words, workers_for
+from coinhaze.solve.pool.threads import together
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
@@ -77,6 +80,7 @@ from coinhaze.solve.truncated.topological_kernels import (
     TREE,
     add_drops,
     add_rows,
+    score_tails,
     sweep_lists,
     sweep_tails,
 )
@@ -84,6 +88,8 @@ from coinhaze.solve.truncated.topological_kernels import (
 # Columns that follow one another often go together, so up to this many share a block; then it is
 # the next block's turn. Many turns make blocks equal: early columns are met by more lists.
 TURN, TURNS = 1024, 16
+# Blocks are added up by so many threads at most, and each takes so many rows at least.
+MAX_ADDERS, MIN_ADDED = 8, 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,16 +119,12 @@ class SweptBlock(NamedTuple):
     memory: int
 
 
-class TooManyEntries(ResourceError):
-    """A sweep read more entries than it was allowed."""
-
-
 def list_sums(
     query: Query,
     columns: Columns,
     orders: Floats,
     *,
-    least: float = 0.0,
+    minimum: float = 0.0,
     blocks: int = 1,
     collapse: bool = True,
     memory: int | None = None,
@@ -134,7 +136,7 @@ def list_sums(
         query,
         columns,
         orders,
-        least=np.full(len(query.moves), least),
+        minimum=np.full(len(query.moves), minimum),
         blocks=blocks,
         collapse=collapse,
         memory=memory,
@@ -149,7 +151,7 @@ def sweep_blocks(
     columns: Columns,
     orders: Floats,
     *,
-    least: Floats,
+    minimum: Floats,
     blocks: int = 1,
     collapse: bool = True,
     draws: int = 0,
@@ -160,7 +162,7 @@ def sweep_blocks(
     budget: Budget = UNLIMITED,
     progress: Progress,
 ) -> Swept:
-    """Sweep the columns in blocks, by several workers; state i drops entries below `least[i]`.
+    """Sweep the columns in blocks, by several workers; state i drops entries below `minimum[i]`.
 
     As many blocks are swept at once as there are workers and memory: what the budget leaves, or
     `memory` bytes. Where their lists do not fit, half as many are tried. Each block may read its
@@ -178,7 +180,7 @@ def sweep_blocks(
         block_of=blocks_of(len(columns), blocks),
         blocks=blocks,
         orders=orders,
-        least=least,
+        minimum=minimum,
         collapse=collapse,
         draws=draws,
         seed=seed,
@@ -189,7 +191,8 @@ def sweep_blocks(
     while True:
         room = memory
         if room is None:
-            usual = max(thresholds.LIST_MEMORY, at_once * thresholds.BLOCK_MEMORY)
+            # The largest block may take twice what a typical one does.
+            usual = max(thresholds.LIST_MEMORY, at_once * 2 * thresholds.BLOCK_MEMORY)
             beside = Sums.size(work.rows, len(orders)) + Tails.size(len(query.moves), draws)
             room = max(int(thresholds.LIST_SHARE * budget.room(usual)) - beside, 0)
         at_once = max(1, min(at_once, room // work.room_bytes))
@@ -205,29 +208,81 @@ def sweep_blocks(
 
 
 def _sweep(work: ListWork, budget: Budget, progress: Progress) -> Swept:
-    """Sweep all blocks; they are added up in their order, whoever swept them when."""
+    """Sweep all blocks; they are added up in their order, whichever worker swept them."""
     blocks = work.blocks
     total = Sums.zeros(work.rows, len(work.orders))
     weights = np.zeros(len(work.births))
     tails = Tails(work)
     read = peak = largest = done = 0
-    with open_workers(work, blocks, budget) as workers:
+    with open_workers(work, blocks, budget) as workers, Adder(total, tails, budget) as adder:
         for part in workers.map(range(blocks)):
-            add_rows(
-                part.rows, part.figures, part.likeliest, part.powers, total.entropy, total.mass,
-                total.prior, total.top, total.top_column, total.powers, total.elsewhere,
-                total.slack,
-            )  # fmt: skip
-            tails.add(part)
+            adder.add(part)
             weights[: len(part.weights)] += part.weights
             read += part.entries
             peak, largest = max(peak, part.peak), max(largest, part.memory)
             done += 1
             progress(done / blocks)
             del part
-    tails.bound(total)
+        adder.wait()
+    tails.bound(total, budget)
     release_unused()  # lists grow and shrink: what blocks freed in pieces others need
     return Swept(total, weights, read, peak, largest)
+
+
+class Adder:
+    """Adds blocks up, in their order: where there are many workers, they would wait for it.
+
+    Rows of one block are apart, and so are states that dropped something: several threads may add
+    some each, as long as none begins with the next block before all are done with this one.
+    """
+
+    def __init__(self, total: Sums, tails: Tails, budget: Budget) -> None:
+        self.total, self.tails = total, tails
+        self._count = min(budget.threads or 1, MAX_ADDERS)
+        self._executor = ThreadPoolExecutor(self._count)
+        self._adding: list[Future[None]] = []
+
+    def __enter__(self) -> Adder:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._executor.shutdown(cancel_futures=True)
+
+    def add(self, block: SweptBlock) -> None:
+        """Begin to add the next block; in the caller's thread where there is only one."""
+        self.wait()
+        self.tails.reserve(block)
+        for add, size in (
+            (self._add_rows, len(block.rows)),
+            (self._add_drops, len(block.dropping)),
+        ):
+            step = max(-(-size // self._count), MIN_ADDED)
+            for first in range(0, size, step):
+                some = slice(first, first + step)
+                if self._count == 1:
+                    add(block, some)
+                else:
+                    self._adding.append(self._executor.submit(add, block, some))
+
+    def wait(self) -> None:
+        """Wait until all blocks so far are added."""
+        for share in self._adding:
+            share.result()
+        self._adding = []
+
+    def _add_rows(self, block: SweptBlock, some: slice) -> None:
+        total = self.total
+        add_rows(
+            block.rows[some], block.figures[some], block.likeliest[some], block.powers[some],
+            total.entropy, total.mass, total.prior, total.top, total.top_column, total.powers,
+            total.elsewhere, total.slack,
+        )  # fmt: skip
+
+    def _add_drops(self, block: SweptBlock, some: slice) -> None:
+        add_drops(
+            block.dropping[some], block.dropped[some], block.sketches[some],
+            self.tails.lines, self.tails.sketches,
+        )  # fmt: skip
 
 
 class Tails:
@@ -243,24 +298,32 @@ class Tails:
         """Give the bytes this takes once something was dropped."""
         return states * (4 * 8 + 4 * draws)
 
-    def add(self, block: SweptBlock) -> None:
-        """Add what the next block dropped."""
-        if len(block.dropping) == 0:
-            return
-        if self.lines is None:
+    def reserve(self, block: SweptBlock) -> None:
+        """Make room for what a block dropped, if it is the first that did."""
+        if self.lines is None and len(block.dropping):
             n = len(self.work.moves)
             self.lines = np.zeros((n, 4))
             self.sketches = np.zeros((n, self.work.draws), dtype=np.float32)
-        add_drops(block.dropping, block.dropped, block.sketches, self.lines, self.sketches)
 
-    def bound(self, sums: Sums) -> None:
+    def bound(self, sums: Sums, budget: Budget) -> None:
         """Bound what it adds to the entropy of rows; this uses up what was added."""
-        if self.lines is not None:
-            moves = self.work.moves
-            sweep_tails(
-                moves.indptr, self.work.indices, moves.data, self.work.scored, self.lines,
-                self.sketches, sums.missing, sums.above, sums.below, sums.tail,
-            )  # fmt: skip
+        if self.lines is None:
+            return
+        work = self.work
+        moves = work.moves.indptr, work.indices, work.moves.data
+        sweep_tails(*moves, work.read, self.lines, self.sketches)
+        # Rows read what states miss, and nobody reads rows: each thread takes some.
+        found = sums.missing, sums.above, sums.below, sums.tail
+        step = max(-(-len(work.moves) // (4 * MAX_ADDERS)), MIN_ADDED)
+        together(
+            [
+                partial(
+                    score_tails, *moves, work.scored, self.lines, self.sketches, first, step, *found
+                )
+                for first in range(0, len(work.moves), step)
+            ],
+            budget,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,12 +344,13 @@ class ListWork:
     priors: Priors
     elsewhere: int
     orders: Floats
-    least: Floats
+    minimum: Floats
     collapse: bool
     draws: int
     seed: int
     memory: int
     entries: float
+    seconds: float = math.inf
     waiting: int = 2
 
     @classmethod
@@ -299,7 +363,7 @@ class ListWork:
         block_of: Ints | None = None,
         blocks: int = 1,
         orders: Floats | None = None,
-        least: Floats | None = None,
+        minimum: Floats | None = None,
         collapse: bool = True,
         draws: int = 0,
         seed: int = 0,
@@ -330,7 +394,7 @@ class ListWork:
             priors=columns.priors,
             elsewhere=columns.elsewhere,
             orders=np.zeros(0) if orders is None else orders,
-            least=np.zeros(n) if least is None else least,
+            minimum=np.zeros(n) if minimum is None else minimum,
             collapse=collapse,
             draws=draws,
             seed=seed,
@@ -356,7 +420,7 @@ class ListWork:
         while True:
             why = sweep_lists(
                 moves.indptr, self.indices, moves.data, self.ends, self.read, moves.own,
-                self.column, births, self.scored, self.least, self.collapse, self.entries,
+                self.column, births, self.scored, self.minimum, self.collapse, self.entries,
                 priors.inner, priors.bits, priors.top, priors.powers, self.orders, self.elsewhere,
                 self.excess, self.seed, *room.arrays(),
             )  # fmt: skip
@@ -382,6 +446,7 @@ class ListRoom:
             np.zeros(3, np.int64),
             np.zeros(MARKS, np.int64),
         )
+        self.uniform = np.empty((2, WIDTH))
         # Of these, what a block may need is reserved at once, and grows in place. Memory that was
         # never written is not taken, and the first write to each page of it is what costs: workers
         # of one process wait for each other there.
@@ -400,7 +465,7 @@ class ListRoom:
             ),
             LISTS: (np.empty(1, np.int32), np.empty(1)),
         }
-        self.most = {SCORED: work.rows, DROPPED: n, LISTS: n}
+        self.maximum = {SCORED: work.rows, DROPPED: n, LISTS: n}
         # What grows together, by why a sweep stops; see `sweep_lists`.
         tree = 2 * columns + 16 if len(work.excess) else 0
         small = 1 << 10
@@ -429,8 +494,8 @@ class ListRoom:
         """Reserve what a block may need, within the memory it may take; give so much of it."""
         line = self.lines[what]
         within = self.work.memory // (len(self.lines) * sum(a.nbytes for a in line))
-        most = max(length, min(self.most[what] + 1, within))
-        self.reserved[what] = tuple(np.empty((most, *a.shape[1:]), a.dtype) for a in line)
+        maximum = max(length, min(self.maximum[what] + 1, within))
+        self.reserved[what] = tuple(np.empty((maximum, *a.shape[1:]), a.dtype) for a in line)
         return tuple(a[:length] for a in self.reserved[what])
 
     @property
@@ -440,7 +505,7 @@ class ListRoom:
 
     def arrays(self) -> tuple[Any, ...]:
         """Give what the kernel needs, in its order."""
-        return (*self.states, *(a for some in self.growing.values() for a in some))
+        return (self.uniform, *self.states, *(a for some in self.growing.values() for a in some))
 
     def clear(self) -> None:
         """Make ready for the next block."""

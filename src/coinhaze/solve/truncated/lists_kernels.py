@@ -19,6 +19,7 @@ twins in the tests: sums with collapsing on and off (tests/solve/test_sweep.py);
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -26,7 +27,8 @@ from coinhaze.kernels import kernel
 from coinhaze.measures.intervals import ROUNDING
 from coinhaze.solve.exact.pairs_kernels import exact_sum
 from coinhaze.solve.exact.stream_kernels import surprise
-from coinhaze.solve.sketch.kernels import fill_draws, mix
+from coinhaze.solve.prefetch_kernels import prefetch
+from coinhaze.solve.sketch.kernels import draw_into, mix
 
 NO_SLOT = -1
 # What a token's line holds: its inner entropy, that of the columns in it, and a bound on the
@@ -43,10 +45,13 @@ END, KEPT, ALIVE, PEAK, WORK, NEXT, ROWS, DROPS, ELSEWHERE, MARKS = range(10)
 _LN2 = math.log(2.0)
 # What a state's tail holds: the mass missing, bounds on its entropy from above and below, and the
 # most that one source has of it.
-MISSING, UPPER, LOWER, MOST = 0, 1, 2, 3
+MISSING, UPPER, LOWER, MAXIMUM = 0, 1, 2, 3
+# A sweep passes dozens of arrays on for every state, and none is made on the way: counting who
+# refers to each takes a twelfth of its time.
+list_kernel = partial(kernel, _nrt=False)
 
 
-@kernel()
+@list_kernel()
 def take_slot(totals, holders, count):
     """Give a slot to a new token; there is room for one."""
     t = count[FREE]
@@ -59,7 +64,7 @@ def take_slot(totals, holders, count):
     return t
 
 
-@kernel()
+@list_kernel()
 def begin_token(
     totals, holders, tokens, count, inner, c, held_by, inner_bits, prior_bits, prior_top,
     prior_powers,
@@ -78,14 +83,14 @@ def begin_token(
     return t
 
 
-@kernel(inline="always")
+@list_kernel(inline="always")
 def free_slot(holders, count, t):
     """Let a token go."""
     holders[t] = count[FREE]
     count[FREE] = t
 
 
-@kernel(error_model="numpy")
+@list_kernel(error_model="numpy")
 def collapse(holders, tokens, count, inner, parent, share, members, values, n, orders):
     """Turn n tokens, held by one list only with these values, into one; give it and its value.
 
@@ -134,7 +139,7 @@ def collapse(holders, tokens, count, inner, parent, share, members, values, n, o
     return new, w
 
 
-@kernel()
+@list_kernel()
 def unfold(parent, share, born, weighed):
     """Share what collapsed tokens weigh among what they stand for, the last born first."""
     for b in range(born - 1, -1, -1):
@@ -153,13 +158,13 @@ def last_uses(indices, n):
     return last
 
 
-@kernel(inline="always")
+@list_kernel(inline="always")
 def has_list(live, i):
     """Tell whether a state has a list: one bit each, since most have none of a block's columns."""
     return live[i >> 3] >> (i & 7) & 1
 
 
-@kernel()
+@list_kernel()
 def compact(held, shares, lists, kept, mark):
     """Move the lists still needed to the front."""
     end = 0
@@ -180,7 +185,7 @@ def compact(held, shares, lists, kept, mark):
     mark[END] = end
 
 
-@kernel(inline="always")
+@list_kernel(inline="always")
 def count_alone(held, begin, end, totals, holders):
     """Count what only this list holds.
 
@@ -194,7 +199,7 @@ def count_alone(held, begin, end, totals, holders):
     return n
 
 
-@kernel()
+@list_kernel()
 def collapse_in(
     held, shares, begin, end, totals, holders, tokens, count, inner, parent, share, members, values,
     orders,
@@ -219,8 +224,10 @@ def collapse_in(
     return to + 1
 
 
-@kernel(inline="always")
-def mix_list(held, shares, begin, end, w, ends, totals, holders, count, touched, met):
+@list_kernel(inline="always")
+def mix_list(
+    held, shares, begin, end, w, ends, totals, holders, tokens, count, touched, met
+):  # fmt: skip
     """Add a list, times w, to the current state; give how many tokens were met so far."""
     for k in range(begin, end):
         t = held[k]
@@ -232,29 +239,36 @@ def mix_list(held, shares, begin, end, w, ends, totals, holders, count, touched,
             if totals[t] == 0.0:
                 touched[met] = t
                 met += 1
+                prefetch(tokens, np.int64(t), np.int64(0))
             totals[t] += p
         elif holders[t] == 0 and totals[t] == 0.0:
             free_slot(holders, count, t)
     return met
 
 
-@kernel(inline="always", error_model="numpy")
-def score_row(totals, tokens, touched, met, elsewhere, figures, row):
+@list_kernel(inline="always", error_model="numpy")
+def score_row(totals, tokens, touched, met, elsewhere, figures, row, values, terms):
     """Add a row up over its tokens: entropy, mass, inner entropy, its slack, top, elsewhere.
 
     Sums go by 64 entries at a time, so that roundings stay few (as in a tile). Gives the column
-    that has most of the row.
+    that has most of the row. `values` and `terms` are room for as many numbers as were met: side by
+    side their logarithms run on vector units.
     """
+    for k in range(met):
+        values[k] = totals[touched[k]]
+        terms[k] = tokens[touched[k], BITS]
+    for k in range(met):
+        terms[k] = surprise(values[k]) + values[k] * terms[k]
     entropy = mass = prior = slack = top = apart = 0.0
-    best = -1.0
+    best = -1
     h = m = q = 0.0
     for k in range(met):
         t = touched[k]
-        p = totals[t]
+        p = values[k]
         if t == elsewhere:
             apart += p
         else:
-            h += surprise(p) + p * tokens[t, BITS]
+            h += terms[k]
             m += p
             q += p * tokens[t, PRIOR]
         if k & 63 == 63:
@@ -263,22 +277,22 @@ def score_row(totals, tokens, touched, met, elsewhere, figures, row):
             prior += q
             h = m = q = 0.0
         slack += p * tokens[t, SLACK]
-        if p * tokens[t, TOP] > top:
-            top = p * tokens[t, TOP]
-            best = tokens[t, LIKELIEST]
+        share = p * tokens[t, TOP]
+        best = t if share > top else best
+        top = share if share > top else top
     figures[row, 0] = entropy + h
     figures[row, 1] = mass + m
     figures[row, 2] = prior + q
     figures[row, 3] = slack
     figures[row, 4] = top
     figures[row, 5] = apart
-    return int(best)
+    return int(tokens[best, LIKELIEST]) if best >= 0 else -1
 
 
-@kernel(inline="always")
+@list_kernel(inline="always")
 def part_tokens(
-    totals, holders, count, touched, met, live, collapsing, least, alone, alone_p, out, out_p, held,
-    shares, begin,
+    totals, holders, count, touched, met, live, collapsing, minimum, alone, alone_p, out, out_p,
+    drawn, held, shares, begin,
 ):  # fmt: skip
     """Part what was met: held by nobody else, too small, and the rest, which makes the list.
 
@@ -297,10 +311,11 @@ def part_tokens(
             alone[n_alone] = t
             alone_p[n_alone] = p
             n_alone += 1
-        elif p < least:
+        elif p < minimum:
             out[n_out] = t
             out_p[n_out] = p
             n_out += 1
+            prefetch(drawn, np.int64(t), np.int64(0))
         else:
             held[n] = t
             shares[n] = p
@@ -309,7 +324,7 @@ def part_tokens(
     return n_alone, n_out, n - begin
 
 
-@kernel()
+@list_kernel()
 def count_visits(indptr, indices, data, visits):
     """Add to what begins at each state what comes from others; moves lead to lower numbers."""
     for i in range(len(visits) - 1, -1, -1):
@@ -317,17 +332,17 @@ def count_visits(indptr, indices, data, visits):
             visits[indices[e]] += visits[i] * data[e]
 
 
-@kernel(error_model="numpy")
+@list_kernel(error_model="numpy")
 def mix_tail(mine, tails, j, w):
     """Add what is missing at state j, times w, to what is missing here: all is linear."""
     m = tails[j, MISSING]
     mine[MISSING] += w * m
     mine[UPPER] += w * tails[j, UPPER] + surprise(w) * m
     mine[LOWER] += w * tails[j, LOWER]
-    mine[MOST] += w * tails[j, MOST]
+    mine[MAXIMUM] += w * tails[j, MAXIMUM]
 
 
-@kernel(inline="always", error_model="numpy")
+@list_kernel(inline="always", error_model="numpy")
 def drop(dropped, row, tokens, members, values, n):
     """Add n tokens up that a state drops: mass, sum of phi with inner entropies, largest part."""
     mass = pieces = inner = largest = 0.0
@@ -342,11 +357,13 @@ def drop(dropped, row, tokens, members, values, n):
     dropped[row, 2] = largest
 
 
-@kernel()
-def sketch_drops(sketches, row, tokens, members, values, n, draws, drawn_for, seed):
+@list_kernel()
+def sketch_drops(
+    sketches, row, tokens, members, values, n, draws, drawn_for, seed, uniform
+):  # fmt: skip
     """Sketch n dropped tokens; one of inner entropy h draws X - h.
 
-    Draws of a token are kept while its slot is its own.
+    Draws of a token are kept while its slot is its own. `uniform` is room for `draw_into`.
     """
     width = sketches.shape[1]
     for d in range(width):
@@ -358,24 +375,24 @@ def sketch_drops(sketches, row, tokens, members, values, n, draws, drawn_for, se
             drawn_for[t] = born
             name = mix(np.uint64(born) + np.uint64(0x9E3779B97F4A7C15))
             bits = tokens[t, BITS] + tokens[t, PRIOR]
-            fill_draws(name, seed, 0, 1.0, bits * _LN2, draws[t], True)
+            draw_into(name, seed, 0, 1.0, bits * _LN2, draws[t], True, uniform[0], uniform[1])
         v = np.float32(values[k])
         for d in range(width):
             sketches[row, d] += v * draws[t, d]
 
 
-@kernel(error_model="numpy")
+@list_kernel(error_model="numpy")
 def raise_lower(tail):
-    """Raise the lower bound: with at most `most` on one source, entropy is log2(m / most) or more.
+    """Raise the lower bound: with at most `top` on one source, entropy is log2(m / top) or more.
 
-    Not near the end of the range of floats, where `most` may have become too small or nothing.
+    Not near the end of the range of floats, where `top` may have become too small or nothing.
     """
-    m, most = tail[MISSING], tail[MOST]
-    if most > 1e-290:
-        tail[LOWER] = max(tail[LOWER], m * math.log2(m / most))
+    m, top = tail[MISSING], tail[MAXIMUM]
+    if top > 1e-290:
+        tail[LOWER] = max(tail[LOWER], m * math.log2(m / top))
 
 
-@kernel(error_model="numpy")
+@list_kernel(error_model="numpy")
 def estimate_tail(m, sketch):
     """Estimate the sum of phi over what is missing, m in all, in bits.
 

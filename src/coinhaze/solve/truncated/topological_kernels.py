@@ -9,6 +9,7 @@ import numpy as np
 
 from coinhaze.kernels import kernel
 from coinhaze.solve.exact.stream_kernels import surprise
+from coinhaze.solve.prefetch_kernels import prefetch
 from coinhaze.solve.truncated.lists_kernels import (
     ALIVE,
     BIRTHS,
@@ -20,8 +21,8 @@ from coinhaze.solve.truncated.lists_kernels import (
     KEPT,
     LENGTH,
     LOWER,
+    MAXIMUM,
     MISSING,
-    MOST,
     NEXT,
     NO_SLOT,
     PEAK,
@@ -39,6 +40,7 @@ from coinhaze.solve.truncated.lists_kernels import (
     estimate_tail,
     free_slot,
     has_list,
+    list_kernel,
     mix_list,
     mix_tail,
     part_tokens,
@@ -52,18 +54,19 @@ from coinhaze.solve.truncated.lists_kernels import (
 DONE, TOO_MANY, MET, TREE, TOKENS, SCORED, DROPPED, LISTS = range(8)
 # What is found of a row, as it stands in a block's results; there are so many numbers.
 ENTROPY, MASS, PRIOR, SLACK_SUM, LARGEST, APART, FIGURES = range(7)
+FAR, NEAR = 40, 20  # so many states ahead memory is requested: where lists are, and what they hold
 
 
-@kernel(error_model="numpy")
+@list_kernel(error_model="numpy")
 def sweep_lists(
-    indptr, indices, data, ends, read, own, column, births, scored, least, collapsing, most_entries,
-    inner_bits, prior_bits, prior_top, prior_powers, orders, elsewhere_column, excess, seed,
-    live, lists, kept, slot_of, count, mark,
+    indptr, indices, data, ends, read, own, column, births, scored, minimum, collapsing,
+    max_entries, inner_bits, prior_bits, prior_top, prior_powers, orders, elsewhere_column, excess,
+    seed, uniform, live, lists, kept, slot_of, count, mark,
     touched, alone, alone_p, out, out_p, parent, share, weights, totals, holders, tokens, inner,
     drawn, drawn_for,
     rows, figures, likeliest, powers, dropping, dropped, sketches, held, shares,
 ):  # fmt: skip
-    """Sweep over an acyclic chain, dropping entries of state i below `least[i]`.
+    """Sweep over an acyclic chain, dropping entries of state i below `minimum[i]`.
 
     `ends` tells which moves are the last to read a list, `read` which states' lists are read at
     all. `births` gives for each column the states that can end in it, 0 for those of other blocks.
@@ -77,8 +80,20 @@ def sweep_lists(
     """
     weigh = len(excess) > 0
     draws = sketches.shape[1]
-    for i in range(mark[NEXT], len(own)):
+    n = len(own)
+    for i in range(mark[NEXT], n):
         first, last = indptr[i], indptr[i + 1]
+        # What is read soon is requested now: first what there is of lists, then what they hold.
+        ahead = min(i + FAR, n - 1)
+        for e in range(indptr[ahead], indptr[ahead + 1]):
+            prefetch(lists, np.int64(indices[e]), np.int64(0))
+        ahead = min(i + NEAR, n - 1)
+        prefetch(data, np.int64(indptr[ahead]), np.int64(0))
+        for e in range(indptr[ahead], indptr[ahead + 1]):
+            j = indices[e]
+            at = np.int64(lists[j, START]) * np.int64(has_list(live, j))
+            prefetch(held, at, np.int64(0))
+            prefetch(shares, at, np.int64(0))
         room = 1
         for e in range(first, last):
             if has_list(live, indices[e]):
@@ -103,7 +118,7 @@ def sweep_lists(
             # Lists that leave little free would have to be moved again soon.
             if mark[END] + room > len(held) - len(held) // 4:
                 return LISTS
-        if mark[WORK] > most_entries:
+        if mark[WORK] > max_entries:
             return TOO_MANY
         mark[WORK] += room - 1
         met = 0
@@ -126,8 +141,9 @@ def sweep_lists(
                 lists[j, LENGTH] = shorter - begin
                 end = shorter
             met = mix_list(
-                held, shares, begin, end, data[e], ends[e], totals, holders, count, touched, met
-            )
+                held, shares, begin, end, data[e], ends[e], totals, holders, tokens, count, touched,
+                met,
+            )  # fmt: skip
             if ends[e]:
                 mark[ALIVE] -= lists[j, LENGTH]
                 lists[j, START] = -1
@@ -161,7 +177,9 @@ def sweep_lists(
             row = mark[ROWS]
             mark[ROWS] += 1
             rows[row] = scored[i]
-            likeliest[row] = score_row(totals, tokens, touched, met, mark[ELSEWHERE], figures, row)
+            likeliest[row] = score_row(
+                totals, tokens, touched, met, mark[ELSEWHERE], figures, row, alone_p, out_p
+            )
             for o in range(len(orders)):
                 powers[row, o] = 0.0
                 for k in range(met):
@@ -172,8 +190,8 @@ def sweep_lists(
                 weights[int(tokens[touched[k], BORN])] += excess[i] * totals[touched[k]]
         begin = mark[END]
         n_alone, n_out, stay = part_tokens(
-            totals, holders, count, touched, met, read[i], collapsing, least[i], alone, alone_p,
-            out, out_p, held, shares, begin,
+            totals, holders, count, touched, met, read[i], collapsing, minimum[i], alone, alone_p,
+            out, out_p, drawn, held, shares, begin,
         )  # fmt: skip
         if not read[i]:
             continue
@@ -184,7 +202,7 @@ def sweep_lists(
                     holders, tokens, count, inner, parent, share, alone, alone_p, n_alone, orders
                 )
             holders[t] = 0
-            if p < least[i]:
+            if p < minimum[i]:
                 out[n_out] = t
                 out_p[n_out] = p
                 n_out += 1
@@ -199,7 +217,9 @@ def sweep_lists(
             dropping[row] = i
             drop(dropped, row, tokens, out, out_p, n_out)
             if draws > 0:
-                sketch_drops(sketches, row, tokens, out, out_p, n_out, drawn, drawn_for, seed)
+                sketch_drops(
+                    sketches, row, tokens, out, out_p, n_out, drawn, drawn_for, seed, uniform
+                )
             for k in range(n_out):
                 if holders[out[k]] == 0:
                     free_slot(holders, count, out[k])
@@ -242,51 +262,74 @@ def add_drops(dropping, dropped, some_sketches, tails, sketches):
         i = dropping[k]
         tails[i, MISSING] += dropped[k, 0]
         tails[i, UPPER] += dropped[k, 1]
-        tails[i, MOST] = max(tails[i, MOST], dropped[k, 2])
+        tails[i, MAXIMUM] = max(tails[i, MAXIMUM], dropped[k, 2])
         for d in range(some_sketches.shape[1]):
             sketches[i, d] += some_sketches[k, d]
 
 
+@list_kernel(error_model="numpy")
+def gather_tail(indptr, indices, data, i, tails, sketches, line, mine):
+    """Gather what the states that i moves to miss, each times its weight."""
+    line[:] = 0.0
+    mine[:] = 0.0
+    for e in range(indptr[i], indptr[i + 1]):
+        j = indices[e]
+        if tails[j, MISSING] > 0.0:
+            w = data[e]
+            mix_tail(line, tails, j, w)
+            v = np.float32(w)
+            for d in range(len(mine)):
+                mine[d] += v * sketches[j, d]
+    if line[MISSING] > 0.0:
+        raise_lower(line)
+
+
 @kernel(error_model="numpy")
-def sweep_tails(indptr, indices, data, scored, tails, sketches, missing, above, below, tail):
-    """Follow what was dropped through the chain, and bound what it adds to each row's entropy.
+def sweep_tails(indptr, indices, data, read, tails, sketches):
+    """Follow what was dropped through the chain, as far as any move reads it.
 
     `tails` and `sketches` hold what each state dropped itself, and in the end all it misses.
-    `missing` is the mass dropped on the way to a row, `above` and `below` bound what it adds to the
-    entropy (see lists.py), and `tail` estimates it from the sketches.
     """
-    draws = sketches.shape[1]
     line = np.zeros(4)
-    mine = np.zeros(draws, np.float32)
+    mine = np.zeros(sketches.shape[1], np.float32)
     for i in range(len(indptr) - 1):
-        line[:] = 0.0
-        mine[:] = 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            if tails[j, MISSING] > 0.0:
-                w = data[e]
-                mix_tail(line, tails, j, w)
-                v = np.float32(w)
-                for d in range(draws):
-                    mine[d] += v * sketches[j, d]
-        m = line[MISSING]
-        if m > 0.0:
-            raise_lower(line)
-        r = scored[i]
-        if r >= 0 and m > 0.0:
-            missing[r] = m
-            above[r] = line[UPPER]
-            below[r] = line[LOWER]
-            tail[r] = estimate_tail(m, mine) if draws > 0 else above[r]
+        if not read[i]:
+            continue
+        gather_tail(indptr, indices, data, i, tails, sketches, line, mine)
         dropped = tails[i, MISSING]
         if dropped > 0.0:
             line[LOWER] += tails[i, UPPER] - surprise(dropped)
             line[MISSING] += dropped
             line[UPPER] += tails[i, UPPER]
-            line[MOST] += tails[i, MOST]
+            line[MAXIMUM] += tails[i, MAXIMUM]
             raise_lower(line)
-            for d in range(draws):
+            for d in range(len(mine)):
                 mine[d] += sketches[i, d]
         if line[MISSING] > 0.0:
             tails[i] = line
             sketches[i] = mine
+
+
+@kernel(error_model="numpy")
+def score_tails(
+    indptr, indices, data, scored, tails, sketches, first, states, missing, above, below, tail
+):
+    """Bound what was dropped on the way adds to the rows of so many states from the first on.
+
+    `missing` is the mass dropped on the way to a row, `above` and `below` bound what it adds to the
+    entropy (see lists.py), and `tail` estimates it from the sketches. A state's own drops are no
+    part of its row.
+    """
+    line = np.zeros(4)
+    mine = np.zeros(sketches.shape[1], np.float32)
+    for i in range(first, min(first + states, len(indptr) - 1)):
+        r = scored[i]
+        if r < 0:
+            continue
+        gather_tail(indptr, indices, data, i, tails, sketches, line, mine)
+        m = line[MISSING]
+        if m > 0.0:
+            missing[r] = m
+            above[r] = line[UPPER]
+            below[r] = line[LOWER]
+            tail[r] = estimate_tail(m, mine) if len(mine) > 0 else above[r]

@@ -1,4 +1,4 @@
-"""How much a sweep may drop: the least it must keep for intervals as narrow as asked.
+"""How much a sweep may drop: the least it must keep for intervals as narrow as requested.
 
 An entry p dropped at a state widens a row's interval by about p times the visits of a walk from
 that row to the state, and saves reading it once for each use of the state's list. So for the mean
@@ -11,8 +11,9 @@ gives exact scores.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,15 +26,17 @@ from coinhaze.measures.scores import not_reached
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.certify import certified, plain_orders
 from coinhaze.solve.exact.engines import EXACT_WIDTH, score_exactly
+from coinhaze.solve.exact.rounding import Rounding
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.planner.cost import ExactCost
-from coinhaze.solve.pool.limits import UNLIMITED, Budget
+from coinhaze.solve.pool.limits import UNLIMITED, Budget, TooManyEntries
+from coinhaze.solve.pool.threads import beside
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
-from coinhaze.solve.truncated.lists import Swept, TooManyEntries, sweep_blocks
+from coinhaze.solve.truncated.lists import Swept, sweep_blocks
 from coinhaze.solve.truncated.lists_kernels import count_visits
 
 Over = Literal["worst", "mean"]
@@ -42,40 +45,50 @@ Over = Literal["worst", "mean"]
 # number is part of the result, so it is fixed.
 BLOCKS = 32
 DRAWS = 16
-# The first level to try, for each bit of width asked.
+# The first level to try, for each bit of width requested.
 FIRST: dict[Over, float] = {"worst": 0.01, "mean": 0.003}
-ASKED: dict[Over, str] = {"worst": "at worst", "mean": "on average"}
+REQUESTED: dict[Over, str] = {"worst": "at worst", "mean": "on average"}
 # No list is worth more than this: what is below it may go, if nobody needs it.
 HIGHEST = 0.5
-# Widths fall at first like this power of the level, and the aim is a little below what is asked.
+# Widths fall at first like this power of the level, and the aim is slightly below the request.
 SLOPE, AIM = 0.4, 0.9
 # A coarser sweep, by this factor, shows what a finer one costs.
 COARSE = 30.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Widths:
-    """How wide intervals came out, in bits."""
+    """How wide intervals came out, in bits, of the rows that have an answer."""
 
-    mean: float
-    most: float  # 99 % are at most this wide
-    worst: float
+    of_rows: Floats
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean."""
+        return float(self.of_rows.mean()) if len(self.of_rows) else 0.0
+
+    @cached_property
+    def maximum(self) -> float:
+        """What 99 % are at most."""
+        return float(np.quantile(self.of_rows, 0.99)) if len(self.of_rows) else 0.0
+
+    @cached_property
+    def worst(self) -> float:
+        """The widest."""
+        return float(self.of_rows.max(initial=0.0))
 
     @classmethod
     def of(cls, scores: Scores) -> Widths:
-        """Measure the rows that have an answer."""
-        widths = scores.widths
-        if len(widths) == 0:
-            return cls(0.0, 0.0, 0.0)
-        return cls(float(widths.mean()), float(np.quantile(widths, 0.99)), float(widths.max()))
+        """Measure scores."""
+        return cls(scores.widths)
 
     def over(self, over: Over) -> float:
-        """Give the one that was asked about."""
+        """Give the one that was requested."""
         return self.mean if over == "mean" else self.worst
 
     def __str__(self) -> str:
         return (
-            f"{self.mean:.2e} bits wide on average, {self.most:.2e} for 99 % of the rows, "
+            f"{self.mean:.2e} bits wide on average, {self.maximum:.2e} for 99 % of the rows, "
             f"{self.worst:.2e} at worst"
         )
 
@@ -103,8 +116,7 @@ class Truncation:
 
     query: Query
     columns: Columns
-    counts: Floats
-    counted: bool
+    sources: Callable[[], tuple[Floats, bool]]  # of scored states, and whether they were counted
     worth: Floats  # a state drops what is below its worth times the level
 
     @classmethod
@@ -120,9 +132,9 @@ class Truncation:
         query = lumped.query
         # What is dropped of "elsewhere" would be taken for another outcome than what is kept.
         assert not query.chain.listed
-        counts, counted = lumped.sources(count=count_sources, budget=budget)
+        sources = partial(lumped.sources, count=count_sources, budget=budget)
         worth = list_worth(query) if over == "mean" else np.ones(len(query.moves))
-        return cls(query, lumped.columns, counts, counted, worth)
+        return cls(query, lumped.columns, sources, worth)
 
     def attempt(
         self,
@@ -136,47 +148,65 @@ class Truncation:
     ) -> Try:
         """Sweep once; bits are the tail sketch's estimate, within the proven interval."""
         query = self.query
-        least = np.minimum(level * self.worth, HIGHEST)
-        swept = sweep_blocks(
-            query,
-            self.columns,
-            np.zeros(0),
-            least=least,
-            blocks=min(BLOCKS, len(self.columns)),
-            draws=draws,
-            seed=seed,
-            weigh=False,
-            entries=entries,
-            budget=budget,
-            progress=progress,
-        )
+        minimum = np.minimum(level * self.worth, HIGHEST)
+        if budget.memory is not None:
+            self._apart()  # so that it is there when what lists may take is measured
+        with beside(self._apart, budget) as apart:
+            swept = sweep_blocks(
+                query,
+                self.columns,
+                np.zeros(0),
+                minimum=minimum,
+                blocks=min(BLOCKS, len(self.columns)),
+                draws=draws,
+                seed=seed,
+                weigh=False,
+                entries=entries,
+                budget=budget,
+                progress=progress,
+            )
+            rounding = apart()
+        counts, counted = self.sources()
+        # Tails are sketched in single precision: where that ends, the upper bound stands in.
+        sums = swept.sums
+        tail = np.where(np.isfinite(sums.tail), sums.tail, sums.above)
         scores = certified(
             query,
             self.columns,
-            swept.sums,
-            self.counts,
-            counted=self.counted,
+            sums,
+            counts,
+            counted=counted,
+            rounding=rounding,
+            estimate=sums.entropy + sums.prior + tail,
             method=f"sweep (dropping below {level:.0e})",
             width=math.inf,
             renyi=(),
             weights=None,
+            budget=budget,
         )
-        # Tails are sketched in single precision: where that ends, the upper bound stands in.
-        tail = np.where(np.isfinite(swept.sums.tail), swept.sums.tail, swept.sums.above)
-        found = query.spread(swept.sums.entropy + swept.sums.prior + tail)
-        scores = replace(scores, bits=np.clip(found, scores.bits_low, scores.bits_high))
         return Try(level, scores, Widths.of(scores), swept)
 
-    def foresee(self, width: float, *, over: Over, most: float, budget: Budget) -> Foreseen | None:
-        """Sweep once, dropping much more than asked, and scale up; None beyond `most` entries."""
+    def _apart(self) -> Rounding:
+        """Work out what certifying needs beside sums: expected steps, sources, roundings."""
+        _ = self.query.steps_by_state, self.sources()
+        return self._rounding
+
+    @cached_property
+    def _rounding(self) -> Rounding:
+        return Rounding.of_factor(self.query, by_fours=False)
+
+    def foresee(
+        self, width: float, *, over: Over, maximum: float, budget: Budget
+    ) -> Foreseen | None:
+        """Sweep once, dropping much more, and scale up; None beyond `maximum` entries."""
         try:
-            tried = self.attempt(COARSE * first_level(width, over), entries=most, budget=budget)
+            tried = self.attempt(COARSE * first_level(width, over), entries=maximum, budget=budget)
         except TooManyEntries:
             return None
         finer = max(1.0, tried.widths.over(over) / width) ** (1 / SLOPE)
         grown = finer**thresholds.DROP_GROWTH
         entries = tried.swept.entries * grown
-        return None if entries > most else Foreseen(entries, tried.swept.memory * grown)
+        return None if entries > maximum else Foreseen(entries, tried.swept.memory * grown)
 
 
 def truncated(
@@ -212,7 +242,7 @@ def narrowing(
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
 ) -> Iterator[Try]:
-    """Try ever lower levels, until intervals are as narrow as asked.
+    """Try ever lower levels, until intervals are as narrow as requested.
 
     It ends before that if the level is as good as 0, or a try would take longer than `exact`
     scores. Where lists do not fit the memory an error says what was reached.
@@ -232,8 +262,8 @@ def narrowing(
             reached = before.widths.over(over)
             raise not_reached(
                 before.scores,
-                f"intervals are {before.widths}; {width:.0e} bits {ASKED[over]} take more memory "
-                f"than there is ({error}): ask for accuracy={at_least(reached)} or wider, "
+                f"intervals are {before.widths}; {width:.0e} bits {REQUESTED[over]} take more "
+                f"memory than there is ({error}): ask for accuracy={at_least(reached)} or wider, "
                 "exact, or a preview",
             ) from None
         yield now

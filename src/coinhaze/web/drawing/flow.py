@@ -1,4 +1,7 @@
-"""The flow of provenance, drawn: past left and coin right, or coin on top where it is narrow.
+"""The flow of money, drawn: past left and coin right, or coin on top where it is narrow.
+
+Where money went is drawn the other way round: the coin on the left, what came later on the right.
+A flow is turned for that, so that all bands lead to smaller columns.
 
 Band width is share and nothing else; colour is the kind of an origin and nothing else.
 """
@@ -7,12 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from coinhaze.explore.models import Flow, FlowNode
-from coinhaze.report.flow_layout import Canvas, Layout, Ribbon, Stop, lay_out
+from coinhaze.report.drawing.layout import Canvas, Layout, Ribbon, Stop, lay_out
+from coinhaze.report.drawing.svg import SPAN, percent, ribbon_path, stretched, text
 from coinhaze.report.page import Html, escape
-from coinhaze.report.svg import SPAN, percent, ribbon_path, stretched, text
 from coinhaze.web.drawing.flow_columns import fold_flow, order_by_time
 from coinhaze.web.drawing.flow_marks import Marks, kind_of, narrow_node, wide_node
 
@@ -90,12 +93,16 @@ class Picture:
     link: Callable[[FlowNode], str | None] = lambda node: node.href
     shares: bool = True  # poison gives none
     noun: str = "coin"  # what the money is now
+    forward: bool = False  # where it went
 
 
 def draw_flow(flow: Flow, picture: Picture) -> Html:
     """Draw a flow twice, for wide and for narrow screens; the style sheet shows one."""
+    if flow.direction == "forward":
+        flow = flow.turned()
+        picture = replace(picture, forward=True)
     if flow.by == "time":
-        flow = order_by_time(flow)
+        flow = order_by_time(flow, forward=picture.forward)
     narrow = fold_flow(flow, per_column=NARROW_COLUMN)
     return Html(
         f'<div class="pic"><div class="wideflow">{draw_wide(flow, picture)}</div>'
@@ -109,24 +116,26 @@ def draw_wide(flow: Flow, picture: Picture) -> Html:
     room = Canvas(SHORT_TALL if one_path else WIDE_TALL, 7.0, 16.0)
     if not picture.shares:
         crowd = max(Counter(node.column for node in flow.nodes).values())
-        room = Canvas(23.0 * crowd + THIN, 7.0, 16.0, most=THIN)
+        room = Canvas(23.0 * crowd + THIN, 7.0, 16.0, max_length=THIN)
     layout = lay_out(flow, room)
     last = max((node.column for node in flow.nodes), default=1) or 1
     step = (COIN_AT - ORIGINS_AT) / last
 
     def along(column: int) -> float:
-        return COIN_AT - step * column
+        back = COIN_AT - step * column
+        return SPAN - back if picture.forward else back
 
     height = WIDE_HEAD + layout.across + 6
-    marks = Marks(WIDE_HEAD, along, step / SPAN, picture.shares, picture.noun)
+    marks = Marks(WIDE_HEAD, along, step / SPAN, picture.shares, picture.noun, picture.forward)
+    outer = () if picture.forward else (0, last)
     heads = [
         text(
             percent(along(c)),
             12,
             column.title,
             kind="colh",
-            anchor="end" if c in (0, last) else "start",
-            dx=6 if c in (0, last) else -5,
+            anchor="end" if c in outer else "start",
+            dx=6 if c in outer else -5,
         )
         for c, column in enumerate(flow.columns)
     ]
@@ -140,8 +149,8 @@ def draw_wide(flow: Flow, picture: Picture) -> Html:
 
 def draw_narrow(flow: Flow, picture: Picture) -> Html:
     """Draw columns below each other, the coin on top; letters name the origins of the table."""
-    most = SPAN if picture.shares else 4 * THIN
-    layout = lay_out(flow, Canvas(SPAN, 14.0, 50.0, 8.0, most))
+    maximum = SPAN if picture.shares else 4 * THIN
+    layout = lay_out(flow, Canvas(SPAN, 14.0, 50.0, 8.0, maximum))
     last = max((node.column for node in flow.nodes), default=1)
     # A drawing that asks for more room than there is, is drawn smaller: only marks, no words.
     shrink = SPAN / layout.across
@@ -152,7 +161,7 @@ def draw_narrow(flow: Flow, picture: Picture) -> Html:
 
     height = along(last) + NARROW_FOOT
     ends = {node.id for node in origins_of(flow)}
-    marks = Marks(0.0, along, 1.0, picture.shares, picture.noun)
+    marks = Marks(0.0, along, 1.0, picture.shares, picture.noun, picture.forward)
     nodes = [
         narrow_node(
             node,
@@ -165,7 +174,7 @@ def draw_narrow(flow: Flow, picture: Picture) -> Html:
     ]
     heads = [
         text("0%", 12, f"This {picture.noun}", kind="colh"),
-        text("100%", 12, "older ↓", kind="colh", anchor="end"),
+        text("100%", 12, "later ↓" if picture.forward else "older ↓", kind="colh", anchor="end"),
     ]
     bands = _bands(flow, layout, along, 0.0, turned=True)
     return _svg("narrow", flow, height, [stretched(bands, height), *heads, *nodes], picture)
@@ -239,9 +248,15 @@ def _svg(kind: str, flow: Flow, height: float, parts: Iterable[str], picture: Pi
         'patternTransform="rotate(45)"><rect width="6" height="6" class="hb"/>'
         '<rect width="2.4" height="6" class="hf"/></pattern></defs>'
     )
-    way = "older on the left" if kind == "wide" else "older below"
-    label = f"Flow of provenance, {way}. {flow.text} The table view holds the same figures."
+    label = _kind_words(kind, forward=picture.forward)
+    label = f"{label}. {flow.text} The table view holds the same figures."
     return Html(
         f'<svg class="sankey {kind}" width="100%" height="{height:.0f}" role="group" '
         f'aria-label="{escape(label)}">{hatch}{"".join(parts)}</svg>'
     )
+
+
+def _kind_words(kind: str, *, forward: bool) -> str:
+    if forward:
+        return f"Flow of money forward, later {'on the right' if kind == 'wide' else 'below'}"
+    return f"Flow of provenance, older {'on the left' if kind == 'wide' else 'below'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coinhaze.explore.describe import count_words
+from coinhaze.errors import count_words
 from coinhaze.explore.models import (
     Flow,
     FlowBand,
@@ -77,21 +77,22 @@ CLOSE = 2 * 86_400  # seconds: of a shorter past hours are shown, not days
 UNDATED = "No date"
 
 
-def order_by_time(flow: Flow) -> Flow:
+def order_by_time(flow: Flow, *, forward: bool = False) -> Flow:
     """Put boxes in columns of time; as many spans as leave room for words."""
     for spans in range(SPANS, 0, -1):
-        columns = _columns(flow, spans)
+        columns = _columns(flow, spans, forward=forward)
         if max(columns.values(), default=0) < MAX_COLUMNS or spans == 1:
             break
     nodes = [node.model_copy(update={"column": columns[node.id]}) for node in flow.nodes]
     count = 1 + max(columns.values(), default=0)
-    heads = [_head([n for n in nodes if n.column == c], flow, c) for c in range(count)]
+    ends = "Destinations" if forward else "Origins"
+    heads = [_head([n for n in nodes if n.column == c], flow, c, ends) for c in range(count)]
     return flow.model_copy(update={"nodes": tuple(nodes), "columns": tuple(heads)})
 
 
-def _columns(flow: Flow, spans: int) -> dict[str, int]:
+def _columns(flow: Flow, spans: int, *, forward: bool) -> dict[str, int]:
     """Give each box its column: by its span, then by how many boxes of it it leads through."""
-    span = _spans(flow, spans)
+    span = _spans(flow, spans, forward=forward)
     keys: dict[str, tuple[int, int]] = {}
     # Bands lead to smaller columns: what a box leads to is placed before it.
     for node in sorted(flow.nodes, key=lambda n: (n.column, n.id)):
@@ -106,8 +107,11 @@ def _columns(flow: Flow, spans: int) -> dict[str, int]:
     return {name: order[key] for name, key in keys.items()}
 
 
-def _spans(flow: Flow, spans: int) -> Mapping[str, int]:
-    """Give each box its span: 0 the newest; those without a date after all that have one."""
+def _spans(flow: Flow, spans: int, *, forward: bool) -> Mapping[str, int]:
+    """Give each box its span: 0 the newest; those without a date after all that have one.
+
+    Forward, 0 is the oldest.
+    """
     times = [node.time for node in flow.nodes if node.time is not None]
     first, last = min(times, default=0), max(times, default=0)
     wide = max((last - first) / spans, 1e-9)
@@ -118,11 +122,12 @@ def _spans(flow: Flow, spans: int) -> Mapping[str, int]:
         elif node.time is None:
             found[node.id] = spans + 1
         else:
-            found[node.id] = min(int((last - node.time) / wide), spans - 1)
+            apart = node.time - first if forward else last - node.time
+            found[node.id] = min(int(apart / wide), spans - 1)
     return found
 
 
-def _head(nodes: Sequence[FlowNode], flow: Flow, column: int) -> FlowColumn:
+def _head(nodes: Sequence[FlowNode], flow: Flow, column: int, last: str) -> FlowColumn:
     times = [node.time for node in nodes if node.time is not None]
     every = [node.time for node in flow.nodes if node.time is not None]
     if column == 0 and flow.columns:
@@ -130,7 +135,7 @@ def _head(nodes: Sequence[FlowNode], flow: Flow, column: int) -> FlowColumn:
     elif not times:
         # Origins have a column to themselves: nothing else ends there.
         ends = {band.after for band in flow.bands}
-        title = UNDATED if any(node.id in ends for node in nodes) else "Origins, no date"
+        title = UNDATED if any(node.id in ends for node in nodes) else f"{last}, no date"
     elif max(every) - min(every) < CLOSE:
         title = hours_words(min(times), max(times))
     else:

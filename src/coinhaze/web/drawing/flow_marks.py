@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 from coinhaze.explore.describe import share_words
 from coinhaze.explore.models import FlowNode
-from coinhaze.report.flow_layout import Stop
+from coinhaze.report.drawing.layout import Stop
+from coinhaze.report.drawing.svg import BOLD, SPAN, fit_text, fits, max_letters, percent, text_width
 from coinhaze.report.page import Html, escape
-from coinhaze.report.svg import BOLD, SPAN, fit_text, fits, max_letters, percent, text_width
 
 BAR = 10.0  # pixels across a bar
 SIZE, SMALL = 12.5, 12.0  # of letters
 FLAG, TURN = "⚑ ", "↻ "  # on a list; also elsewhere in the drawing
 THROUGH = ", through "  # behind an origin whose money passed a listed name
 HIT = 24.0  # the least that can be pointed at
+STRIPE = 4.0  # between the lines of a bundle
 MIN_WIDE, MIN_NARROW = 998.0, 268.0  # pixels that a drawing has at least
 SOLE_LINE = 30.0  # height under which share and name share a line
 
@@ -29,18 +30,35 @@ class Marks:
     step: float  # share of the width
     shares: bool
     noun: str = "coin"  # what the money is now
+    forward: bool = False  # where it went
+
+
+# Where money went has the colours of where it came from: what holds it, and what is spent for good.
+_COLOURS = {
+    "unspent": "earlier", "balance": "earlier", "fee": "mined", "burned": "mined",
+    "unspendable": "mined",
+}  # fmt: skip
 
 
 def kind_of(node: FlowNode) -> str:
     """Give the class a box is coloured by."""
-    return "other" if node.folded else node.kind
+    return "other" if node.folded else colour_of(node.kind, labelled=node.label is not None)
+
+
+def colour_of(kind: str, *, labelled: bool) -> str:
+    """Give the class a kind is coloured by.
+
+    >>> colour_of("unspent", labelled=False), colour_of("unspent", labelled=True)
+    ('earlier', 'service')
+    """
+    return "service" if labelled and kind in ("unspent", "balance") else _COLOURS.get(kind, kind)
 
 
 def node_words(node: FlowNode) -> str:
     """Give a box's name as it is drawn; a listed one has a flag."""
     words = node.label or node.words
     if node.folded and not node.count:
-        words = "Further back"
+        words = f"Further {'on' if ' on' in words else 'back'}"
     return f"{FLAG}{words}" if node.kind == "listed" and not node.folded else words
 
 
@@ -61,7 +79,8 @@ def heard(node: FlowNode, seen: str, marks: Marks, *, opens: bool) -> str:
     if shares:
         parts[0] += f" of this {marks.noun}"
     if node.listed > 0 and node.kind != "listed" and shares:
-        parts.append(f"{share_words(node.listed)} from listed addresses")
+        met = "passed" if marks.forward else "from"
+        parts.append(f"{share_words(node.listed)} {met} listed addresses")
     if node.name and node.name != node.words:
         parts.append(node.name)
     if node.also:
@@ -72,7 +91,10 @@ def heard(node: FlowNode, seen: str, marks: Marks, *, opens: bool) -> str:
 
 
 def wide_node(node: FlowNode, box: Stop, marks: Marks, href: str | None, *, last: int) -> Html:
-    """Draw a box of a wide drawing: origins have their words on the left, others on the right."""
+    """Draw a box of a wide drawing: origins have their words on the left, others on the right.
+
+    Forward, all have them on the right.
+    """
     y, tall = box.at + marks.head, max(box.width, 1.0)
     middle = tall / 2
     hit = max(tall, HIT)
@@ -80,11 +102,15 @@ def wide_node(node: FlowNode, box: Stop, marks: Marks, href: str | None, *, last
         f'<rect class="hit" x="-12" y="{middle - hit / 2:.1f}" width="24" height="{hit:.1f}"/>'
         f'<rect class="bar" x="{-BAR / 2}" y="0" width="{BAR}" height="{tall:.1f}" rx="1.5"/>'
     )
+    if node.folded and node.column == last and node.count > 1:
+        bar += _stripes(node.count, tall)
     if node.column == 0:
         seen, words = "", ""
     elif node.column == last:
-        room = MIN_WIDE * marks.along(last) / SPAN - BAR
-        seen, words = _line(node, -BAR / 2 - 6, middle + 4.5, room, marks, anchor="end")
+        at = marks.along(last)
+        room = MIN_WIDE * (SPAN - at if marks.forward else at) / SPAN - BAR
+        side, anchor = (1, "start") if marks.forward else (-1, "end")
+        seen, words = _line(node, side * (BAR / 2 + 6), middle + 4.5, room, marks, anchor=anchor)
     else:
         room = MIN_WIDE * marks.step - 2 * BAR
         seen, words = _beside(node, tall, room, marks)
@@ -93,6 +119,13 @@ def wide_node(node: FlowNode, box: Stop, marks: Marks, href: str | None, *, last
         f"{bar}{words}</svg>"
     )
     return _wrap(node, inner, seen, marks, href)
+
+
+def _stripes(count: int, tall: float) -> str:
+    """Cut the bar of a bundle into its origins, as far as lines can be distinguished."""
+    parts = min(count, int(tall / STRIPE))
+    lines = "".join(f"M{-BAR / 2} {tall * k / parts:.1f}h{BAR}" for k in range(1, parts))
+    return f'<path class="stripes" d="{lines}"/>' if lines else ""
 
 
 def narrow_node(

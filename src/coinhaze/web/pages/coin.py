@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from string import ascii_uppercase
 from urllib.parse import parse_qsl
 
-from coinhaze.explore.describe import count_words, reading_words, share_words, short_id
+from coinhaze.errors import count_words
+from coinhaze.explore.describe import reading_words, share_words, short_id
 from coinhaze.explore.models import (
     CoinAnswer,
     Flow,
@@ -20,18 +21,25 @@ from coinhaze.explore.models import (
     TableRow,
     WhatIfAnswer,
 )
-from coinhaze.explore.query import CoinQuery, thing_data_link, thing_link
+from coinhaze.explore.query import (
+    CoinQuery,
+    destinations_link,
+    screen_link,
+    thing_data_link,
+    thing_link,
+)
 from coinhaze.graph.opening import assumed_words
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL, Policy
 from coinhaze.report.page import Html
 from coinhaze.web.drawing.charts import scale_chart
 from coinhaze.web.drawing.flow import Picture, draw_flow
 from coinhaze.web.drawing.flow_columns import order_by_time
+from coinhaze.web.drawing.flow_marks import kind_of
 from coinhaze.web.pages.coin_facts import facts_of, verdict_words, whose_view
 from coinhaze.web.pages.coin_sets import exposed_by
 from coinhaze.web.pages.render import render, render_part
-from coinhaze.web.pages.settings import choices_of, link_with_list
-from coinhaze.web.pages.words import moment, noun_of, table_caption
+from coinhaze.web.pages.settings import choices_of, leads_on, link_with_list
+from coinhaze.web.pages.words import can_screen, moment, noun_of, table_caption
 from coinhaze.web.schema import Problem
 
 MORE = 8  # origins that "show more" adds
@@ -45,6 +53,18 @@ _KIND_WORDS = {
     "pool": "shielded pool",
     "other": "folded",
 }
+FORWARD_WORDS = {
+    "service": "labelled, holds it now",
+    "earlier": "holds it now",
+    "mined": "fees, burned, or never to be spent",
+    "listed": "⚑ on a list",
+    "coinjoin": "CoinJoin",
+    "pool": "shielded pool",
+    "other": "folded",
+}
+NO_WORDS: Mapping[str, str] = {}
+FRONTIER = {"earlier": "not followed further"}  # of a chain that is walked back on demand
+MINTED = {"mined": "minted"}  # accounts are not mined to
 KINDS = {
     "earlier": "older than the window",
     "service": "labelled",
@@ -56,7 +76,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class CoinView:
-    """All that a coin's page shows, and how it was asked for."""
+    """All that a coin's page shows, and its request."""
 
     card: LedgerCard
     answer: CoinAnswer
@@ -102,13 +122,20 @@ def coin_page(view: CoinView) -> str:
         verdict=verdict_words(answer),
         whose=whose_view(answer, card, view.ask),
         chart=_scale(view) if policy.shares else None,
-        facts=facts_of(answer, view.lists),
+        facts=facts_of(answer, view.lists, screen=_screen(view)),
         choices=choices_of(card, view.ask, used, view.lists, view.link),
-        legend=legend(answer.flow),
+        legend=legend(answer.flow, _own_words(card)),
         flow_table=flow_table(answer.flow, shares=policy.shares, rule=rule),
         flow=_flow(view),
+        flow_title="Where the money came from",
+        flow_empty="This money came from nowhere else.",
+        forward=destinations_link(card.id, answer.name, view.ask.settings)
+        if leads_on(card, view.ask.settings)
+        else None,
         origins=_origins(view),
-        spend=_what_if(view) if noun == "coin" and card.kind != "accounts" else None,
+        spend=_what_if(view)
+        if noun == "coin" and card.kind != "accounts" and card.standing is None
+        else None,
         others=f"{others}/comparators{mark}{query}",
         method=[*method, *((key, _plain(value)) for key, value in answer.provenance.items())],
         json=thing_data_link(card.id, "coins", answer.name, view.ask),
@@ -154,10 +181,16 @@ def _scale(view: CoinView) -> Html | None:
         view.histogram,
         bits=answer.bits,
         marked=f"this {answer.kind}",
-        # Of the whole ledger the rule asked for may not be known: that of its scores is named.
+        # Of the whole ledger the rule requested may not be known: that of its scores is named.
         whose="of this ledger" + ("" if answer.place else f", by {PROPORTIONAL.column}"),
         noun=noun_of(answer.kind),
     )
+
+
+def _screen(view: CoinView) -> str | None:
+    """Give the form that screens this node, where the ledger can be screened."""
+    ask = view.ask.settings
+    return screen_link(view.card.id, view.answer.name, ask) if can_screen(view.card) else None
 
 
 def _flow(view: CoinView) -> Html:
@@ -173,25 +206,36 @@ def _flow(view: CoinView) -> Html:
     return draw_flow(answer.flow, picture)
 
 
-def legend(flow: Flow) -> Html:
-    """List the kinds of boxes that are there."""
-    present = {"other" if node.folded else node.kind for node in flow.nodes}
-    kinds = [(kind, words) for kind, words in _KIND_WORDS.items() if kind in present]
+def _own_words(card: LedgerCard) -> dict[str, str]:
+    return (MINTED if card.kind == "accounts" else {}) | (FRONTIER if card.source else {})
+
+
+def legend(flow: Flow, own: Mapping[str, str] = NO_WORDS) -> Html:
+    """List the kinds of boxes that are there; `own` are words of the ledger's kind."""
+    present = {kind_of(node) for node in flow.nodes}
+    known = {**(FORWARD_WORDS if flow.direction == "forward" else _KIND_WORDS), **own}
+    kinds = [(kind, words) for kind, words in known.items() if kind in present]
     return render_part("legend.html", kinds=kinds)
 
 
 def flow_table(flow: Flow, *, shares: bool = True, rule: str = "") -> Html:
     """Give every band of the drawing as a row, newest first: the same figures without a picture."""
+    forward = flow.direction == "forward"
+    flow = flow.turned() if forward else flow
     if flow.by == "time":
-        flow = order_by_time(flow)
+        flow = order_by_time(flow, forward=forward)
     nodes = {node.id: node for node in flow.nodes}
     rows = []
     for band in sorted(flow.bands, key=lambda b: (nodes[b.before].column, -b.share)):
-        older, newer = nodes[band.before], nodes[band.after]
-        names = (node.label or node.words for node in (older, newer))
-        rows.append((_hop_words(flow, older), *names, share_words(band.share)))
-    when = "When" if flow.by == "time" else "Hops back"
-    return render_part("flow_table.html", rows=rows, when=when, rule=rule, shares=shares)
+        far, near = nodes[band.before], nodes[band.after]
+        ends = (near, far) if forward else (far, near)
+        names = (node.label or node.words for node in ends)
+        rows.append((_hop_words(flow, far), *names, share_words(band.share)))
+    when = "When" if flow.by == "time" else "Hops on" if forward else "Hops back"
+    first = "oldest" if forward else "newest"
+    return render_part(
+        "flow_table.html", rows=rows, when=when, rule=rule, shares=shares, first=first
+    )
 
 
 def _hop_words(flow: Flow, node: FlowNode) -> str:
@@ -219,7 +263,7 @@ def _origins(view: CoinView) -> dict[str, object]:
                 "origin": origin,
                 "letter": letter(k),
                 "node": flow_ids.get(origin.name),
-                "facts": " · ".join(_origin_facts(origin)),
+                "facts": " · ".join(_origin_facts(origin, card)),
             }
             for k, origin in enumerate(answer.origins)
         ],
@@ -228,8 +272,8 @@ def _origins(view: CoinView) -> dict[str, object]:
     }
 
 
-def _origin_facts(origin: Origin) -> list[str]:
-    facts = [KINDS[origin.kind]]
+def _origin_facts(origin: Origin, card: LedgerCard) -> list[str]:
+    facts = [(KINDS | _own_words(card))[origin.kind]]
     if origin.label and origin.words != origin.label:
         facts.append(origin.words)
     elif origin.name != origin.words:
@@ -295,7 +339,8 @@ def _warning(what_if: WhatIfAnswer) -> str:
 
 def _plain(value: object) -> str:
     if isinstance(value, dict):
-        return "; ".join(f"{k}: {_plain(v)}" for k, v in value.items())
+        said = {k: _plain(v) for k, v in value.items()}
+        return "; ".join(f"{k}: {v}" for k, v in said.items() if v)
     if isinstance(value, list | tuple):
         return ", ".join(_plain(v) for v in value)
     return "" if value is None else str(value)

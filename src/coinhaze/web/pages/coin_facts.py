@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from coinhaze.errors import count_words
+from coinhaze.explore.coin.comparators import NO_COINS
 from coinhaze.explore.describe import (
     NOT_TOUCHED,
     TOUCHED,
     at_most_words,
-    count_words,
     equal_words,
     reading_words,
     share_words,
@@ -23,12 +24,13 @@ from coinhaze.explore.models import (
     Exposure,
     LedgerCard,
     ListCard,
-    ObservedBits,
+    Measure,
     Rule,
     SharedAnswer,
 )
 from coinhaze.explore.query import Settings, thing_link
 from coinhaze.graph.opening import assumed_words
+from coinhaze.observer.owners import sure_words
 from coinhaze.observer.policies import POLICIES
 from coinhaze.report.page import Html
 from coinhaze.report.shared import NOT, WORDS
@@ -47,6 +49,7 @@ class Fact:
     warn: bool = False
     named: bool = False  # the words are a name, whose direction is its own
     amount: str = ""  # before the words; people may hide it
+    href: str | None = None  # of the page that states it in full
 
 
 def verdict_words(answer: CoinAnswer) -> Html:
@@ -82,7 +85,7 @@ def whose_view(answer: CoinAnswer, card: LedgerCard, ask: Settings) -> str:
     """Say for whom the number holds, and what it is not."""
     used = answer.settings
     ordered = ""
-    # A rule that turns the time round without being asked to says so.
+    # A rule that turns the time round unrequested says so.
     turned = used.time == "temporal" and ask.time is None and card.times[:1] == ("stationary",)
     rule = POLICIES[used.policy]
     if turned and rule.ordered:
@@ -95,12 +98,17 @@ def whose_view(answer: CoinAnswer, card: LedgerCard, ask: Settings) -> str:
     )
 
 
-def facts_of(answer: CoinAnswer, lists: Sequence[ListCard]) -> list[Fact]:
-    """Return four facts: the likeliest origin, exposure, possible origins, steps."""
+def facts_of(
+    answer: CoinAnswer, lists: Sequence[ListCard], *, screen: str | None = None
+) -> list[Fact]:
+    """Return four facts: the likeliest origin, exposure, possible origins, steps.
+
+    `screen` is where exposure is stated in full.
+    """
     poison = not POLICIES[answer.settings.policy].shares
     return [
         _likeliest(answer, poison),
-        _exposed(answer.exposure, lists, answer),
+        replace(_exposed(answer.exposure, lists, answer), href=screen),
         _possible(answer, poison),
         _steps(answer, poison),
     ]
@@ -114,6 +122,11 @@ def _likeliest(answer: CoinAnswer, poison: bool) -> Fact:
         return Fact(title, DASH, "not known", id="fact-top")
     first = answer.origins[0]
     words = f"{first.label} (label)" if first.label else first.words
+    same = [
+        origin.share for origin in answer.origins if first.label and origin.label == first.label
+    ]
+    if len(same) > 1:
+        words += f"; {share_words(sum(same))} from {len(same):,} origins of that label"
     return Fact(title, share_words(answer.top_share), words, id="fact-top", named=True)
 
 
@@ -185,8 +198,11 @@ def comparators_page(found: Comparators, card: LedgerCard) -> str:
     """Return two tables; a rule or measure that has no answer says why."""
     refused: dict[str, list[str]] = {}
     measures = []
-    for measure in found.measures:
+    accounts = card.kind == "accounts"
+    for measure in found.measures if not accounts else map(_of_accounts, found.measures):
         if measure.value is None:
+            if accounts and measure.refused == NO_COINS:
+                continue
             refused.setdefault(measure.refused or measure.words, []).append(measure.name)
         else:
             unit = measure.unit.removesuffix("s") if measure.value == 1 else measure.unit
@@ -199,7 +215,10 @@ def comparators_page(found: Comparators, card: LedgerCard) -> str:
         read=_read(found),
         rules=[_rule(rule) for rule in found.rules],
         observed=found.observed,
-        observers=[(each, _sure(each), f"{each.bits:.2f}") for each in found.observers],
+        observers=[
+            (each, sure_words(each.confidence, each.confidence_origin), f"{each.bits:.2f}")
+            for each in found.observers
+        ],
         shared=f"{thing_link(card.id, 'coin', found.name)}/shared" if found.observers else None,
         used=[]
         if used is None
@@ -209,9 +228,15 @@ def comparators_page(found: Comparators, card: LedgerCard) -> str:
     )
 
 
-def _sure(observer: ObservedBits) -> str:
-    sure = observer.confidence
-    return observer.confidence_origin + ("" if sure is None else f" {sure:.2f}")
+NOUNS = (("coinbases", "mints"), ("coin", "account"))
+
+
+def _of_accounts(measure: Measure) -> Measure:
+    """Say what a measure is in the words of a ledger of accounts."""
+    words, unit = measure.words, measure.unit
+    for coins, accounts in NOUNS:
+        words, unit = words.replace(coins, accounts), unit.replace(coins, accounts)
+    return measure.model_copy(update={"words": words, "unit": unit})
 
 
 def shared_page(found: SharedAnswer, card: LedgerCard) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coinhaze.errors import count_words
 from coinhaze.explore.describe import (
     NOT_TOUCHED,
     OWNERSHIP,
     TOUCHED,
     at_most_words,
-    count_words,
     reading_words,
     share_words,
 )
@@ -20,23 +20,34 @@ from coinhaze.explore.models import (
     GroupAnswer,
     LedgerCard,
     ListCard,
+    PartyKnows,
     Together,
     WalletAnswer,
 )
-from coinhaze.explore.query import GROUP_PATHS, PageQuery, ledger_link, thing_data_link, thing_link
+from coinhaze.explore.query import (
+    GROUP_PATHS,
+    PageQuery,
+    destinations_link,
+    thing_data_link,
+    thing_link,
+    wallet_link,
+)
 from coinhaze.web.drawing.charts import scale_chart
+from coinhaze.web.drawing.heat import heat_rows, side_words
 from coinhaze.web.pages.render import render
-from coinhaze.web.pages.settings import choices_of, link_with_list
+from coinhaze.web.pages.settings import choices_of, leads_on, link_with_list
 from coinhaze.web.pages.words import DASH, bits_of_many, table_caption
 from coinhaze.web.schema import Problem
 
+FEW_INPUTS = 12  # that a transaction's page shows before it folds the others
+FEW_PARTIES = 3
 MANY = {"address": "addresses", "transaction": "transactions", "block": "blocks"}
 
 
 def group_page(
     answer: GroupAnswer, card: LedgerCard, ask: PageQuery, lists: Sequence[ListCard], name: str
 ) -> str:
-    """Return its page; `name` is what it was asked for by."""
+    """Return its page; `name` is what the request called it."""
 
     def link(**changes: object) -> str:
         # A choice begins again at the first of its coins; boxes of a flow it has none.
@@ -45,6 +56,8 @@ def group_page(
         return link_with_list(thing_link(card.id, path, answer.name, now), now, lists)
 
     path = GROUP_PATHS[answer.kind]
+    links = answer.transaction.links if answer.transaction is not None else None
+    ways = links is not None and links.interpretations not in ("", "1")
     coins = answer.histogram.zeros + sum(answer.histogram.counts)
     on = ask.model_copy(update={"after": answer.after})
     block = None
@@ -58,8 +71,12 @@ def group_page(
         answer=answer,
         block=block,
         json=thing_data_link(card.id, MANY[answer.kind], answer.name),
+        forward=_forward(answer, card, ask),
         median=bits_of_many(answer.bits_median, lower_bound=answer.lower_bounds > 0),
         span=_span(answer),
+        few=FEW_INPUTS,
+        heat=heat_rows(links) if links is not None and ways else (),
+        across=[side_words(each) for each in links.inputs] if links is not None else (),
         exposure=_exposure(answer),
         chart=scale_chart(answer.histogram, height=110, whose=f"of this {answer.kind}")
         if coins > 1
@@ -67,6 +84,19 @@ def group_page(
         choices=choices_of(card, ask, answer.settings, lists, link),
         caption=table_caption(answer.settings, time),
         next=thing_link(card.id, path, answer.name, on) if answer.after else None,
+    )
+
+
+def _forward(answer: GroupAnswer, card: LedgerCard, ask: PageQuery) -> str | None:
+    """Give where the money of a transaction, or of an address as a whole, went."""
+    used = ask.settings
+    if answer.kind == "address":
+        used = used.model_copy(update={"view": "address"})
+    followed = leads_on(card, used) and (answer.kind != "address" or "address" in card.views)
+    return (
+        destinations_link(card.id, answer.name, used)
+        if followed and answer.kind != "block"
+        else None
     )
 
 
@@ -82,7 +112,7 @@ def _span(answer: GroupAnswer) -> str:
 def _exposure(answer: GroupAnswer) -> tuple[str, str]:
     exposure = answer.exposure
     if exposure is None:
-        return DASH, "no list asked for"
+        return DASH, "no list chosen"
     listed = count_words(exposure.listed, "listed address", "listed addresses")
     read = reading_words(exposure.view, exposure.time, exposure.policy)
     of = f"{exposure.entries:,} of {listed}; {read}"
@@ -97,8 +127,7 @@ def _exposure(answer: GroupAnswer) -> tuple[str, str]:
 
 
 MAX_PAIRS = 60  # rows of pairs that a page shows
-MAX_NAMES = 12
-MERGED, APART = "Safe to merge: nobody learns anything", "Keep apart"
+MERGED, APART = "Safe to merge: no known party learns of another coin", "Keep apart"
 
 
 @dataclass(frozen=True)
@@ -121,7 +150,7 @@ def wallet_page(card: LedgerCard, form: WalletForm, answer: WalletAnswer | Probl
         "wallet.html",
         "Wallet",
         card=card,
-        here=f"{ledger_link(card.id)}/wallet" if answer is None else "",
+        here=wallet_link(card.id) if answer is None else "",
         form=form,
         problem=problem,
         answer=weighed,
@@ -146,6 +175,8 @@ def _groups(answer: WalletAnswer) -> dict[str, Any]:
     pairs = [pair for pair in answer.pairs or () if frozenset(pair.coins) not in seen]
     pairs.sort(key=lambda pair: bool(pair.safe))
     return {
+        "parties": knowing_the_same(answer),
+        "few": FEW_PARTIES,
         "read": f"Bits and exposure: {read}. Amounts are those of the coins, none is assumed.",
         "panels": panels,
         "pairs": {
@@ -155,6 +186,14 @@ def _groups(answer: WalletAnswer) -> dict[str, Any]:
             "left": len(pairs) - MAX_PAIRS,
         },
     }
+
+
+def knowing_the_same(answer: WalletAnswer) -> list[tuple[tuple[str, ...], PartyKnows]]:
+    """Put parties that know the same coins together: what they are called, and one of them."""
+    same: dict[frozenset[str], list[PartyKnows]] = {}
+    for party in answer.parties:
+        same.setdefault(frozenset(party.knows), []).append(party)
+    return [(tuple(each.party for each in some), some[0]) for some in same.values()]
 
 
 def exposed_by(coins: Sequence[Before], spend: Together, limit: float) -> tuple[str, ...]:

@@ -9,9 +9,11 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from coinhaze import __version__
+from coinhaze.errors import count_words
 from coinhaze.explore import describe
 from coinhaze.explore.models import LedgerCard
-from coinhaze.explore.query import api_link, ledger_link, thing_link
+from coinhaze.explore.query import api_link, ledger_link, thing_link, wallet_link
+from coinhaze.observer.owners import sure_words
 from coinhaze.report.page import Html
 from coinhaze.web.pages import words
 from coinhaze.web.schema import Job, Refused
@@ -63,11 +65,12 @@ def environment() -> Environment:
     """Return the templates' environment: everything is escaped, and nothing may be left out."""
     found = Environment(**OPTIONS)
     shared: tuple[Any, ...] = (
-        describe.count_words, describe.reading_words, describe.share_words, describe.short_id,
-        describe.steps_words, api_link, ledger_link, thing_link,
-        words.bits_of_many, words.bits_text, words.bits_title, words.job_words, words.ledger_words,
-        words.moment, words.share_or_dash, words.state_words, words.window_words, words.heads,
-        static_link, places,
+        count_words, describe.reading_words, describe.share_words, describe.short_id,
+        describe.steps_words, api_link, ledger_link, thing_link, wallet_link,
+        words.bits_of_many, words.bits_text, words.bits_title, words.informed_text,
+        words.informed_title, words.job_words, words.ledger_words, words.merge_words,
+        words.moment, words.share_or_dash, words.standing_words, words.state_words,
+        words.can_screen, words.window_words, words.heads, static_link, places, sure_words,
     )  # fmt: skip
     found.globals |= {each.__name__: each for each in shared} | {"DASH": words.DASH, "keys": _KEYS}
     found.filters |= {"thousands": "{:,}".format, "capitalize_first": words.capitalize_first}
@@ -88,17 +91,24 @@ def places(card: LedgerCard | None) -> list[tuple[str, str]]:
     found = []
     if card is not None and card.state == "ready":
         base = ledger_link(card.id)
-        found = [(f"{base}/table", "Table")]
+        found = [] if card.source is not None else [(f"{base}/table", "Table")]
         # Accounts hold no coins that could be chosen among.
-        found += [(f"{base}/wallet", "Wallet")] if card.kind != "accounts" else []
-    return [*found, ("/compare", "Compare"), ("/jobs", "Jobs")]
+        coins = card.kind != "accounts" and card.standing is None
+        found += [(wallet_link(card.id), "Wallet")] if coins else []
+        found += [(f"{base}/screen", "Screen")] if words.can_screen(card) else []
+    return [*found, ("/compare", "Compare"), ("/investigation", "Investigation"), ("/jobs", "Jobs")]
 
 
-def problem_page(refused: Refused) -> bytes:
-    """Return a refusal; the search stays. Who is not in yet is asked for the token."""
+def problem_page(refused: Refused, ledger: str | None = None) -> bytes:
+    """Return a refusal; the search stays. Visitors who are not logged in need the token.
+
+    `ledger` is the one that is not ready: it can be scored from here.
+    """
     title = TITLES.get(refused.status, "That did not work")
     template = "enter.html" if refused.status == 401 else "problem.html"
-    return render(template, title, problem=refused.problem, enter=ENTER, login=LOGIN).encode()
+    return render(
+        template, title, problem=refused.problem, enter=ENTER, login=LOGIN, ledger=ledger
+    ).encode()
 
 
 def working_page(job: Job) -> bytes:

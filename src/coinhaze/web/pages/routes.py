@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from coinhaze.errors import InputError
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.models import (
     GroupKind,
@@ -28,19 +29,29 @@ from coinhaze.explore.query import (
     Settings,
     SharedQuery,
     TableQuery,
-    WalletQuery,
     WhatIfQuery,
     api_link,
     name_in_path,
     thing_data_link,
+    thing_link,
 )
+from coinhaze.explore.search import taken_out
+from coinhaze.explore.walked import coin_of, is_walkable
+from coinhaze.wallet.walk_back import ACCURACY
 from coinhaze.web import replies
 from coinhaze.web.answers import Answer, Answers
 from coinhaze.web.pages.coin import CoinView, coin_page
 from coinhaze.web.pages.coin_facts import comparators_page, shared_page
 from coinhaze.web.pages.coin_sets import MANY as MANY_OF
-from coinhaze.web.pages.coin_sets import WalletForm, group_page, wallet_page
-from coinhaze.web.pages.ledger import compare_page, ledger_page, start_page, table_page
+from coinhaze.web.pages.coin_sets import group_page
+from coinhaze.web.pages.destinations import DestinationsView, destinations_page
+from coinhaze.web.pages.ledger import (
+    compare_page,
+    ledger_page,
+    like_with_like,
+    start_page,
+    table_page,
+)
 from coinhaze.web.pages.render import render
 from coinhaze.web.pages.settings import (
     form_of,
@@ -51,21 +62,15 @@ from coinhaze.web.pages.settings import (
     validated,
 )
 from coinhaze.web.replies import Served
-from coinhaze.web.schema import Problem, Refused, StillWorking
+from coinhaze.web.schema import Problem, Refused, StillWorking, refusal_of
 
-HTML = "text/html; charset=utf-8"
 MANY = 200_000  # coins of a ledger
 OFFERED = 8  # coins of the same address that a what-if offers
 EXAMPLES = 3
 _THINGS: dict[str, GroupKind] = {"address": "address", "tx": "transaction", "block": "block"}
 
 
-router = APIRouter()
-
-
-def send(page: str, status: int = 200) -> Response:
-    """Send a page that nobody keeps."""
-    return Response(page, status, media_type=HTML)
+router = APIRouter(include_in_schema=False)
 
 
 async def drawn(
@@ -83,7 +88,7 @@ async def drawn(
         page = (await run_in_threadpool(await view())).encode()
         if tag:
             answers.cache.put(tag, page)
-    return replies.tagged(request, tag, page, HTML)
+    return replies.tagged(request, tag, page, replies.HTML)
 
 
 @router.get("/")
@@ -91,7 +96,8 @@ async def start(answers: Served) -> Response:
     """Show the first page."""
     cards = answers.ledgers().ledgers
     examples = await _examples(answers, cards)
-    return send(start_page(cards, examples))
+    first = next((card for card in cards if card.state == "ready"), None)
+    return replies.page(start_page(cards, examples, first))
 
 
 @router.get("/search")
@@ -111,8 +117,16 @@ async def compare(answers: Served, request: Request) -> Response:
     found = None
     if chosen:
         fields = {"l": chosen, **query_from(request, Settings).model_dump()}
+        names = chosen.split(",")
+        open_time = fields["time"] is None
+        if open_time and like_with_like([card for card in cards if card.id in names]):
+            fields["time"] = "temporal"
         found = (await answers.compare(validated(CompareQuery, fields))).model
-    return send(compare_page(found, cards))
+        # What a ledger is, is known once it was read, perhaps for this comparison.
+        if open_time and not fields["time"] and like_with_like([c.card for c in found.curves]):
+            fields["time"] = "temporal"
+            found = (await answers.compare(validated(CompareQuery, fields))).model
+    return replies.page(compare_page(found, cards))
 
 
 @router.get("/compare.json")
@@ -140,8 +154,11 @@ async def _search(answers: Answers, query: str, ledger: str) -> Response:
     card = next((c for c in cards if c.id == ledger), None)
     if not query:
         why = "Nothing was pasted."
-        return send(
-            render("nothing.html", "Search", card=card, why=why, searched=(), others=()), 404
+        return replies.page(
+            render(
+                "nothing.html", "Search", card=card, why=why, searched=(), others=(), sources=()
+            ),
+            404,
         )
     hits: list[Hit] = []
     notes: list[str] = []
@@ -160,15 +177,18 @@ async def _search(answers: Answers, query: str, ledger: str) -> Response:
     if len(hits) == 1 and not more:
         return RedirectResponse(hits[0].href, 303)
     if not hits:
+        name = taken_out(query)
+        sources = [c for c in cards if c.source is not None and card in (None, c)]
+        walkable = name if is_walkable(name) else None
         why = " ".join(dict.fromkeys(notes)) or "No ledger is ready to be searched."
         others = [c for c in ready if c not in searched]
         page = render(
             "nothing.html", "Nothing found", card=card, query=query, why=why, searched=searched,
-            others=others,
+            others=others, walkable=walkable, sources=sources,
         )  # fmt: skip
-        return send(page, 404)
+        return replies.page(page, 404)
     said = tuple(dict.fromkeys(notes))
-    return send(
+    return replies.page(
         render("found.html", "Found", card=card, query=query, hits=hits, notes=said, more=more)
     )
 
@@ -218,6 +238,22 @@ async def score(answers: Served, ledger: str) -> Response:
     """Begin to score a ledger."""
     job = answers.prepare(validated(JobQuery, {"ledger": ledger}))
     return RedirectResponse(f"/jobs#{job.id}", 303)
+
+
+@router.post("/l/{ledger}/walk")
+async def walk(answers: Served, request: Request, ledger: str) -> Response:
+    """Walk a coin or transaction back over a node or server, and show it."""
+    given = await form_of(request)
+    text = given.get("coin", "").strip()
+    try:
+        one = coin_of(text)
+    except InputError as error:
+        raise refusal_of(error) from None
+    name = one.coin or ""
+    txid = taken_out(text)
+    page = thing_link(ledger, "tx", txid) if ":" not in txid else thing_link(ledger, "coin", name)
+    await answers.walk(ledger, [one], page=page, accuracy=0.0 if given.get("further") else ACCURACY)
+    return RedirectResponse(page, 303)
 
 
 @router.get("/l/{ledger}/coin/{name}")
@@ -281,6 +317,30 @@ async def shared(answers: Served, request: Request, ledger: str, name: str) -> R
         return lambda: shared_page(page, card)
 
     return await drawn(request, answers, found, "page", view)
+
+
+@router.get("/l/{ledger}/coin/{name}/destinations")
+async def destinations(answers: Served, request: Request, ledger: str, name: str) -> Response:
+    """Show where the money of a coin, account, address or transaction went."""
+    name = name_in_path(name)
+    lists = answers.lists().lists
+    ask = query_with_list(request, CoinQuery, lists)
+    found = await answers.ask(ledger, Explorer.destinations, name, ask)
+    card = answers.card(ledger)
+
+    async def view() -> Callable[[], str]:
+        shown = DestinationsView(card, found.model, ask, lists)
+        return lambda: destinations_page(shown)
+
+    return await drawn(request, answers, found, "page", view)
+
+
+@router.get("/l/{ledger}/coin/{name}/destinations.json")
+async def destinations_json(answers: Served, request: Request, ledger: str, name: str) -> Response:
+    """Lead to the data of where money went."""
+    ask = query_with_list(request, CoinQuery, answers.lists().lists)
+    link = thing_data_link(ledger, "coins", name_in_path(name), ask, suffix="/destinations")
+    return RedirectResponse(link, 307)
 
 
 async def _beside_histogram(
@@ -350,31 +410,10 @@ async def group(answers: Served, request: Request, ledger: str, thing: str, name
     return await drawn(request, answers, found, "page", view)
 
 
-@router.get("/l/{ledger}/wallet")
-async def wallet(answers: Served, ledger: str) -> Response:
-    """Show an empty form of a wallet."""
-    card = answers.card(ledger)
-    return send(wallet_page(card, WalletForm(), None))
-
-
-@router.post("/l/{ledger}/wallet")
-async def weigh(answers: Served, request: Request, ledger: str) -> Response:
-    """Weigh the wallet that was pasted."""
-    card = answers.card(ledger)
-    given = await form_of(request)
-    form = WalletForm(**{f.name: given.get(f.name, "").strip() for f in fields(WalletForm)})
-    try:
-        ask = validated(WalletQuery, {**asdict(form), "amount": _amount(form.amount, card) or None})
-        answer = (await answers.ask(ledger, Explorer.wallet, ask)).model
-    except Refused as refused:
-        return send(wallet_page(card, form, refused.problem), refused.status)
-    return send(wallet_page(card, form, answer))
-
-
-def _amount(text: str, card: LedgerCard) -> str:
-    """Read a plain number in the unit that the form names."""
-    plain = text.replace(".", "", 1).replace("_", "").isdigit()
-    return f"{text} {card.unit}" if plain and card.unit else text
+@router.get("/investigation")
+async def investigation() -> Response:
+    """Show the views that this browser keeps: the server knows nothing of them."""
+    return replies.page(render("investigation.html", "Investigation", here="/investigation"))
 
 
 @router.get("/jobs")
@@ -383,7 +422,7 @@ async def jobs(answers: Served) -> Response:
     found = answers.jobs.all()
     live = any(job.state in ("queued", "running") for job in found)
     refresh = 3 if live else None
-    return send(
+    return replies.page(
         render("jobs.html", "Jobs", refresh=refresh, here="/jobs", jobs=found, waiting=None)
     )
 

@@ -1,4 +1,4 @@
-"""How a page is asked for: settings read from its address or form, and links that choose others."""
+"""How a page is requested: settings read from its address or form, and links that choose others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def query_from(request: Request, model: type[M]) -> M:
 
 
 def query_with_list(request: Request, model: type[S], lists: Sequence[ListCard]) -> S:
-    """Read how a coin is looked at: where lists are loaded, the first is asked unless told not to.
+    """Read how a coin is looked at: of loaded lists the first is used unless none is.
 
     People load a list to be warned; they should not have to ask on every page.
     """
@@ -59,7 +59,7 @@ def is_changed(listed: str | None, lists: Sequence[ListCard]) -> bool:
 
 
 def link_with_list(link: str, ask: Settings, lists: Sequence[ListCard]) -> str:
-    """Say in a link that no list is wanted, where one would be asked.
+    """Say in a link that no list is wanted, where one would be used.
 
     >>> card = ListCard(id="x@1", name="x", entries=1, digest="1")
     >>> link_with_list("/l/a/coin/b", Settings(), [card])
@@ -70,8 +70,14 @@ def link_with_list(link: str, ask: Settings, lists: Sequence[ListCard]) -> str:
     return f"{link}{'&' if '?' in link else '?'}list={NO_LIST}"
 
 
+def leads_on(card: LedgerCard, ask: Settings) -> bool:
+    """Tell whether where money went is known: not of parts, histories, and hidden amounts."""
+    known = not (card.source or card.standing or card.hides_amounts)
+    return known and POLICIES[ask.policy].shares
+
+
 def validated(model: type[M], fields: Mapping[str, object]) -> M:
-    """Make what is asked, or refuse it naming the field."""
+    """Make the query, or refuse it naming the field."""
     try:
         return model(**fields)
     except ValidationError as error:

@@ -6,14 +6,18 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from coinhaze.errors import count_words
 from coinhaze.explore.describe import bits_words, range_words, reading_words, share_words
 from coinhaze.explore.models import (
     Bits,
     LedgerCard,
+    MergePoint,
+    TableRow,
     Window,
 )
 from coinhaze.explore.query import Settings
 from coinhaze.measures.summary import AT_LEAST
+from coinhaze.observer.owners import ASSUMES
 from coinhaze.web.schema import Job
 
 EN = "\N{EN DASH}"  # between the ends of a range
@@ -22,6 +26,7 @@ STATES = {
     "ready": "",
     "loading": "loading",
     "not scored": "not scored yet",
+    "nothing followed": "nothing followed yet",
     "missing": "file missing",
     "locked": "in use by another process",
     "damaged": "cannot be read",
@@ -108,6 +113,34 @@ def bits_text(value: Bits) -> str:
     return bits_words(value.bits, low, high, lower_bound=value.lower_bound)
 
 
+def informed_text(row: TableRow) -> str:
+    """Say the bits that the most informed observer lacks; a dash where nobody found them.
+
+    >>> informed_text(TableRow.model_construct(informed={"common-input-no-coinjoins": 0.0}))
+    '0.00'
+    """
+    last = [bits for bits in row.informed.values() if bits is not None][-1:]
+    return f"{last[0]:.2f}" if last else DASH
+
+
+def informed_title(row: TableRow) -> str:
+    """Say what each observer lacks, and what they assume, for those who want it."""
+    stated = ((ASSUMES[name], bits) for name, bits in row.informed.items() if bits is not None)
+    return "; ".join(f"{bits:.2f} if {assumes}" for assumes, bits in stated)
+
+
+def merge_words(merge: MergePoint) -> str:
+    """Say what came together at a merge, how far back, and how much of the money came by.
+
+    >>> merge = MergePoint(words="Payment", name="t", inputs=3, hops=2, passing=0.5, bits=0.79)
+    >>> merge_words(merge)
+    '3 ways back, 2 hops away; 50.0 % of the money came by here'
+    """
+    away = "" if merge.hops is None else f", {count_words(merge.hops, 'hop')} away"
+    came = share_words(min(merge.passing, 1.0))
+    return f"{count_words(merge.inputs, 'way')} back{away}; {came} of the money came by here"
+
+
 def bits_of_many(bits: float | None, *, lower_bound: bool) -> str:
     """Say a median or mean; a dash where there is none.
 
@@ -135,6 +168,28 @@ def ends(value: Bits) -> tuple[float, float]:
 def ledger_words(card: LedgerCard) -> str:
     """Name a ledger and its window."""
     return " · ".join(filter(None, (card.name, window_words(card.window))))
+
+
+def can_screen(card: LedgerCard) -> bool:
+    """Tell whether a ledger can be screened: not parts, histories, and hidden amounts."""
+    return not (card.source or card.standing or card.hides_amounts)
+
+
+def standing_words(card: LedgerCard) -> str:
+    """Say at which block a whole history stands, and to which its figures go."""
+    found = card.standing
+    if found is None or found.at is None:
+        return "Accounts in the order of time" if card.kind == "accounts" else "No heights known"
+    if found.scored_to is None or found.at == found.scored_to:
+        return f"At block {found.at:,}"
+    return (
+        f"At block {found.at:,}{_at_time(found.time)}; figures are of block {found.scored_to:,}, "
+        "the last commit"
+    )
+
+
+def _at_time(seconds: int | None) -> str:
+    return "" if seconds is None else f" ({moment(seconds)})"
 
 
 def state_words(card: LedgerCard) -> str:
@@ -189,6 +244,7 @@ COLUMNS = (
     ("Coin", "name", False),
     ("Amount", "amount", True),
     ("Bits", "bits", True),
+    ("Informed bits", "informed", True),
     ("Steps", "steps", True),
     ("Possible origins", "sources", True),
     ("Likeliest origin", "top_share", False),

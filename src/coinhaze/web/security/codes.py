@@ -52,7 +52,7 @@ class Codes:
 def given_token(request: RequestHead) -> tuple[str | None, bool]:
     """Give what a request says is the token, and whether a program sent it.
 
-    Browsers send the login of their own accord, whoever made them ask; programs mean it.
+    Browsers send the login of their own accord, whatever made them request; programs mean it.
     """
     kind, _, word = (request.one("authorization") or "").partition(" ")
     if kind.lower() == "bearer":

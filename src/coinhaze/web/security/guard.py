@@ -1,6 +1,6 @@
 """The guard: all that is checked of a request before the app sees it, and of answers; its limits.
 
-Against other sites in the same browser: the name asked for (a rebound DNS name is not ours), the
+Against other sites in the same browser: the name requested (a rebound DNS name is not ours), the
 token, and where the browser says the request comes from. Against too much: sizes, counts, times.
 """
 
@@ -101,7 +101,7 @@ class Guard:
         self._show = show or plain_page
         limit = self.limits
         self._requests = RateLimit(limit.requests, at_once=2 * limit.requests)
-        # Strangers have a pace of their own: whoever has no token cannot use up the owner's.
+        # Strangers have a pace of their own: a client without the token cannot use up the owner's.
         self._strangers = RateLimit(limit.requests, at_once=2 * limit.requests)
         self._changes = RateLimit(limit.changes, at_once=3 * limit.changes)
         self._bad_tokens = RateLimit(limit.bad_tokens, at_once=20)
@@ -195,7 +195,7 @@ class Guard:
         """Give the token for a code; let a browser keep it as its login for this address."""
         if request.method == "POST":
             body = await self._body(
-                request, receive, most=CODE_BODY, within=self.limits.headers_within
+                request, receive, maximum=CODE_BODY, within=self.limits.headers_within
             )
             if not self.codes.take(_code_in(body)):
                 if not self._bad_tokens.allows(request.who):
@@ -230,13 +230,13 @@ class Guard:
         request: RequestHead,
         receive: Receive,
         *,
-        most: int | None = None,
+        maximum: int | None = None,
         within: float | None = None,
     ) -> bytes:
         if not request.changes and not request.has_body:
             return b""
         found = bytearray()
-        most, within = most or self.limits.body, within or self.limits.body_within
+        maximum, within = maximum or self.limits.body, within or self.limits.body_within
         try:
             async with asyncio.timeout(within):
                 while True:
@@ -244,8 +244,8 @@ class Guard:
                     if message["type"] != "http.request":
                         raise Refused("too-slow", "the request broke off", fix="send all of it")
                     found += message.get("body", b"")
-                    if len(found) > most:
-                        raise _too_large(most)
+                    if len(found) > maximum:
+                        raise _too_large(maximum)
                     if not message.get("more_body"):
                         return bytes(found)
         except TimeoutError:
@@ -324,8 +324,8 @@ def _closing(request: RequestHead) -> dict[str, str]:
     return {"connection": "close"} if request.has_body else {}
 
 
-def _too_large(most: int) -> Refused:
-    return Refused("too-large", f"a body above {most:,} bytes", fix="send less at once")
+def _too_large(maximum: int) -> Refused:
+    return Refused("too-large", f"a body above {maximum:,} bytes", fix="send less at once")
 
 
 def _too_many() -> Refused:

@@ -122,7 +122,7 @@ class Hosts:
             )  # fmt: skip
 
     def is_own_origin(self, origin: str, request: RequestHead) -> bool:
-        """Tell whether an `Origin` is the very server that is asked."""
+        """Tell whether an `Origin` is this server itself."""
         scheme, _, name = origin.lower().partition("://")
         return scheme in ("http", "https") and name == (request.one("host") or "").lower()
 

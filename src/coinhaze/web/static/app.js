@@ -3,9 +3,11 @@
 import { recall, say, store } from "./storage.js";
 import { brush } from "./brush.js";
 import { flow } from "./flow.js";
+import { investigation } from "./investigation.js";
 import { jobs } from "./jobs.js";
 import { keys } from "./keys.js";
-import { swapping } from "./swap.js";
+import { standing } from "./standing.js";
+import { swap, swapping } from "./swap.js";
 
 // Everything that has to be set up again when the main part was replaced.
 function dress() {
@@ -16,6 +18,8 @@ function dress() {
   files();
   recent();
   parts();
+  investigation();
+  standing((address) => swap(address, dress));
 }
 
 function copying() {
@@ -102,11 +106,12 @@ async function parts() {
   for (const place of document.querySelectorAll("[data-load]")) {
     const from = place.dataset.load;
     place.removeAttribute("data-load");
+    place.setAttribute("aria-busy", "true");
     const answer = await fetch(from, { headers: { accept: "text/html" } }).catch(() => null);
-    if (!answer) continue;
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const page = new DOMParser().parseFromString((await answer?.text()) ?? "", "text/html");
     const found = page.querySelector(".others, .state");
     if (found) place.replaceChildren(document.importNode(found, true));
+    place.removeAttribute("aria-busy");
   }
 }
 

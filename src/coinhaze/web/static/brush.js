@@ -35,7 +35,9 @@ export function brush() {
     const bits = (v) => number("bitsLow") + (v / width) * (number("bitsHigh") - number("bitsLow"));
     const steps = (v) => {
       const up = 1 - (v - number("top")) / number("tall");
-      return number("stepsLow") + up * (number("stepsHigh") - number("stepsLow"));
+      const [low, high] = [number("stepsLow"), number("stepsHigh")];
+      if ("stepsLog" in field.dataset) return low * (high / low) ** up;
+      return low + up * (high - low);
     };
     const set = (name, value) => (form.elements[name].value = value.toFixed(3));
     set("bits_low", bits(Math.min(x, from[0])));

@@ -23,13 +23,13 @@ async function isToken(token) {
   return (await fetch("/enter", { headers, credentials: "omit" })).ok;
 }
 
-// What a request brings as name and password, the browser keeps once the server has asked for it.
+// What a request brings as name and password, the browser keeps once the server has requested it.
 function store(token) {
   return new Promise((done) => {
-    const asked = new XMLHttpRequest();
-    asked.open("GET", "/enter", true, "coinhaze", token);
-    asked.onloadend = () => done(asked.status === 200);
-    asked.send();
+    const request = new XMLHttpRequest();
+    request.open("GET", "/enter", true, "coinhaze", token);
+    request.onloadend = () => done(request.status === 200);
+    request.send();
   });
 }
 

@@ -3,7 +3,7 @@ import { say } from "./storage.js";
 
 let last = 0;
 
-async function swap(address, dress) {
+export async function swap(address, dress) {
   const turn = ++last;
   const main = document.getElementById("main");
   const focused = document.activeElement?.id;

@@ -1,0 +1,553 @@
+"""A whole history, explored: what pages show of a window, from a tape and its kept scores.
+
+It answers the questions of an `Explorer` that a history can answer, with the same models, and
+refuses the others by name. Figures are those of the last commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze import __version__
+from coinhaze.amounts import Floats, Ints
+from coinhaze.errors import InputError, UnknownName, UsageError
+from coinhaze.explore.cache import Cache
+from coinhaze.explore.coin.flow import COIN, origin_nodes, straight_flow
+from coinhaze.explore.describe import (
+    amount_words,
+    band_words,
+    bits_words,
+    equal_words,
+    range_words,
+    sentence,
+    short_id,
+    though_words,
+)
+from coinhaze.explore.distribution import (
+    curve_among,
+    density_among,
+    histogram_of_bits,
+    place_among,
+)
+from coinhaze.explore.models import (
+    Amount,
+    CoinAnswer,
+    CompletenessCheck,
+    CompletenessRecord,
+    Curve,
+    Density,
+    FlowNode,
+    GroupAnswer,
+    GroupKind,
+    Histogram,
+    Hit,
+    LedgerCard,
+    LedgerPage,
+    LedgerSummary,
+    MonthOfCoins,
+    NodeKind,
+    Origin,
+    OriginsPage,
+    Other,
+    SearchAnswer,
+    Sentence,
+    TablePage,
+    TableRow,
+)
+from coinhaze.explore.query import CoinQuery, Settings, TableQuery, thing_link
+from coinhaze.explore.search import LONGEST, MAXIMUM, SHORTEST, taken_out
+from coinhaze.explore.table import (
+    batches_of,
+    cursor_at,
+    page_of_rows,
+    place_of_cursor,
+    ranks_of_names,
+    rows_in_ranges,
+)
+from coinhaze.history import History
+from coinhaze.history.origins import CoinOrigins
+from coinhaze.measures.scores import ZERO, rising
+from coinhaze.observer.policies import PROPORTIONAL
+
+ENDS = 10
+MAX_SORTED = 2_000_000  # coins that are sorted by name
+MAX_LOOKED_THROUGH = 100_000_000  # transactions whose ids are looked through for a beginning
+WALKED = 64  # coins whose origins are kept
+OWN, A_COIN, ALL_ROWS = Settings(), CoinQuery(), TableQuery()
+NO_VALUES = "It is spent, or can never be: a history holds the values of unspent coins alone."
+
+
+class HistoryExplorer:
+    """Answers about one history that has been scored; any number of threads may ask."""
+
+    def __init__(
+        self, history: History, *, id: str, digest: str, card: Callable[[], LedgerCard]
+    ) -> None:
+        self.history, self.id, self.digest = history, id, digest
+        self._card = card
+        self.scores = history.scores()
+        self.accounts = history.manifest.accounts
+        self._walked: Cache[CoinOrigins] = Cache(WALKED)
+        self._orders: dict[str, Ints] = {}
+
+    def card(self) -> LedgerCard:
+        """Describe the history in brief."""
+        return self._card()
+
+    @property
+    def kind(self) -> NodeKind:
+        """What is scored."""
+        return "account" if self.accounts else "coin"
+
+    def settings(self, query: Any) -> Any:
+        """Put what a history is read by in the place of what was left open; refuse all else."""
+        changes = {
+            "policy": PROPORTIONAL.column,
+            "view": "account" if self.accounts else "coin",
+            "time": "temporal" if self.accounts else None,
+            "list": None,
+        }
+        for name, value in changes.items():
+            given = getattr(query, name)
+            if given not in (None, value) and not (name == "time" and given == "temporal"):
+                what = f"a whole history is read by {PROPORTIONAL.column}, in the order of time"
+                raise UsageError(f"{what}, without lists: not with {name} {given!r}")
+        return query.model_copy(update=changes)
+
+    @cached_property
+    def _sorted_bits(self) -> Floats:
+        return rising(self.scores.bits)
+
+    def _amount(self, smallest: int) -> Amount:
+        unit = self.history.unit
+        shown = amount_words(str(smallest), unit.decimals, unit.symbol)
+        return Amount(smallest=str(smallest), shown=shown, unit=unit.symbol or None)
+
+    def names(self, rows: Ints) -> list[str]:
+        """Name some of the scored coins."""
+        order = np.argsort(rows, kind="stable")
+        back = np.empty(len(rows), np.int64)
+        back[order] = np.arange(len(rows))
+        coins = self.scores.coins
+        txids, _, _ = self.history.tape.transactions(coins.transaction[rows[order]])
+        if self.accounts:
+            from coinhaze.history.accounts import accounts_of
+
+            return list(accounts_of(txids).take(pa.array(back)).to_pylist())
+        vouts = coins.vout[rows].tolist()
+        found = txids.take(pa.array(back)).to_pylist()
+        return [f"{txid}:{vout}" for txid, vout in zip(found, vouts, strict=True)]
+
+    def rows(self, rows: Ints) -> tuple[TableRow, ...]:
+        """Tell some of the scored coins."""
+        scores = self.scores
+        return tuple(
+            TableRow(
+                name=name,
+                kind=self.kind,
+                amount=self._amount(int(scores.coins.value[k])),
+                bits=float(scores.bits[k]),
+                bits_low=float(scores.bits_low[k]),
+                bits_high=float(scores.bits_high[k]),
+                certified=scores.miss[k] == 0,
+                miss=float(scores.miss[k]),
+                steps=float(scores.steps[k]),
+                sources=1 if scores.bits_high[k] == 0 else None,
+                top=None,
+                top_share=None,
+                href=thing_link(self.id, "coin", name),
+            )
+            for k, name in zip(rows.tolist(), self.names(rows), strict=True)
+        )
+
+    def order(self, sort: str) -> Ints:
+        """Give all scored coins in an order; equals as they were made."""
+        found = self._orders.get(sort)
+        if found is None:
+            column, falls = sort.removeprefix("-"), sort.startswith("-")
+            key = self._key(column)
+            found = np.argsort(-key if falls else key, kind="stable")
+            self._orders[sort] = found
+        return found
+
+    def _key(self, column: str) -> Any:
+        scores = self.scores
+        if column in ("bits", "informed"):
+            return np.round(scores.bits, 9)
+        if column == "steps":
+            return scores.steps
+        if column == "amount":
+            return scores.coins.value
+        if column != "name":
+            raise UsageError(f"a whole history is not sorted by {column}: by bits, amount or steps")
+        if len(scores) > MAX_SORTED:
+            raise UsageError(f"more than {MAX_SORTED:,} coins are not sorted by name: by bits")
+        return ranks_of_names(pa.array(self.names(np.arange(len(scores)))))
+
+    def table(self, query: TableQuery = ALL_ROWS) -> TablePage:
+        """Give a page of the unspent coins."""
+        used = self.settings(query)
+        rows, total, after = page_of_rows(self.order(query.sort), self.scores, query, self.digest)
+        return TablePage(ledger=self.id, query=used, total=total, rows=self.rows(rows), after=after)
+
+    def table_batches(self, query: TableQuery = ALL_ROWS) -> Iterator[pa.RecordBatch]:
+        """Give all rows the filter leaves as columns; the first batch is empty and tells names."""
+        self.settings(query)
+        left = rows_in_ranges(self.order(query.sort), self.scores, query)
+        for first, last in [(0, 0), *batches_of(len(left))]:
+            rows, scores = left[first:last], self.scores
+            columns: dict[str, Any] = {"name": pa.array(self.names(rows), pa.string())}
+            columns["kind"] = pa.array([self.kind] * len(rows), pa.string())
+            columns["amount"] = pc.cast(pa.array(scores.coins.value[rows]), pa.string())
+            for name in ("bits", "bits_low", "bits_high", "miss", "steps"):
+                columns[name] = pa.array(getattr(scores, name)[rows], pa.float64())
+            yield pa.record_batch(columns)
+
+    def histogram(self, query: Settings = OWN) -> Histogram:
+        """Give all unspent coins by bits."""
+        self.settings(query)
+        return histogram_of_bits(self._sorted_bits)
+
+    def density(self, query: Settings = OWN) -> Density:
+        """Give all unspent coins by bits and steps."""
+        used = self.settings(query).settings
+        figures = self.scores.bits, self.scores.steps
+        return density_among(*figures, self.names, ledger=self.id, settings=used)
+
+    def summary(self) -> LedgerSummary:
+        """Sum the scores up."""
+        scores, about = self.scores, self.history.manifest
+        bits, value = scores.bits, scores.coins.value
+        known = len(bits) > 0
+        last = about.months[-1] if about.months else {}
+        used = self.settings(OWN)
+        return LedgerSummary(
+            nodes=about.rows,
+            edges=about.terms,
+            scored=len(bits),
+            without_answer=0,
+            burns=0,
+            at_zero_bits=float(np.mean(bits <= ZERO)) if known else None,
+            bits_mean=float(bits.mean()) if known else None,
+            bits_median=float(np.median(bits)) if known else None,
+            bits_max=float(bits.max()) if known else None,
+            bits_weighted_mean=float((bits * value).sum() / value.sum()) if known else None,
+            steps_mean=float(scores.steps.mean()) if known else None,
+            steps_median=float(np.median(scores.steps)) if known else None,
+            bits_mean_low=last.get("bits_mean_low"),
+            bits_mean_high=last.get("bits_mean_high"),
+            widest_interval=float((scores.bits_high - scores.bits_low).max()) if known else None,
+            certified=bool(np.all(scores.miss == 0)),
+            miss=float(scores.miss.max(initial=0.0)),
+            method=str(scores.about["method"]),
+            view=used.view,
+            time=used.time,
+            policy=used.policy,
+            line=scores.line(),
+        )
+
+    def curve(self, query: Settings = OWN) -> Curve:
+        """Give the history's line of a comparison."""
+        self.settings(query)
+        bits, share = curve_among(self._sorted_bits)
+        return Curve(card=self.card(), summary=self.summary(), bits=bits, share=share)
+
+    def ledger(self, query: Settings = OWN) -> LedgerPage:
+        """Give the history's page."""
+        used, about, card = self.settings(query).settings, self.history.manifest, self.card()
+        months = tuple(
+            MonthOfCoins(
+                **{name: value for name, value in month.items() if name != "value"},
+                amount=self._amount(int(month["value"])),
+            )
+            for month in about.months
+        )
+        record = self.history.completeness
+        return LedgerPage(
+            card=card,
+            settings=used,
+            summary=self.summary(),
+            histogram=self.histogram(),
+            most=self.rows(self.order("-bits")[:ENDS]),
+            fewest=self.rows(self.order("bits")[:ENDS]),
+            completeness=CompletenessRecord(
+                line=record.line(),
+                checks=tuple(CompletenessCheck(**vars(check)) for check in record.checks),
+                missing_heights=record.holes,
+            ),
+            notes=about.notes,
+            provenance=self._provenance(),
+            months=months,
+        )
+
+    def _provenance(self) -> dict[str, Any]:
+        about = self.history.manifest
+        return {
+            "software": f"coinhaze {__version__}",
+            "blocks": f"{about.first_height} to {about.last_height}",
+            "last transaction": about.tip,
+            "transactions": about.transactions,
+            "scored": dict(about.scored),
+        }
+
+    def search(self, query: str) -> SearchAnswer:
+        """Find a transaction, coin, account or block, or transactions whose id begins so."""
+        text = taken_out(query)
+        if not text:
+            raise InputError("nothing to look for: paste a transaction id, txid:vout or a height")
+        hits = self._named(text)
+        understood = hits[0].kind.capitalize() if hits else f"a name, {short_id(text)}"
+        note = None
+        if not hits and len(text) >= SHORTEST:
+            hits = self._beginning(text)
+            understood = f"the beginning of a name, {short_id(text)}" if hits else understood
+        if not hits:
+            note = "Nothing in this history has this name or begins with it."
+            if len(text) < SHORTEST:
+                note = f"Beginnings of names need {SHORTEST} letters or more. {note}"
+        return SearchAnswer(
+            query=query[:LONGEST],
+            understood=understood,
+            hits=tuple(hits[:MAXIMUM]),
+            more=len(hits) > MAXIMUM,
+            note=note,
+        )
+
+    def _hit(self, kind: Any, name: str, page: str, words: str) -> Hit:
+        return Hit(
+            kind=kind, ledger=self.id, name=name, words=words,
+            href=thing_link(self.id, page, name),
+        )  # fmt: skip
+
+    def _named(self, text: str) -> list[Hit]:
+        digits = text.replace(",", "").removeprefix("#")
+        tape = self.history.tape
+        for name in dict.fromkeys((text, text.lower())):
+            txid, _, vout = name.rpartition(":")
+            if txid and vout.isdecimal() and not self.accounts and tape.find(txid) is not None:
+                return [self._hit("coin", name, "coin", f"Coin {short_id(name)}")]
+            if self.accounts and self._has_account(name):
+                return [self._hit("account", name, "coin", f"Account {short_id(name)}")]
+            if not self.accounts and tape.find(name) is not None:
+                return [self._hit("transaction", name, "tx", f"Transaction {short_id(name)}")]
+        about = self.history.manifest
+        height = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 18 else -1
+        if not 0 <= about.first_height <= height <= about.last_height:
+            return []
+        return [self._hit("block", str(height), "block", f"Block {height:,}")]
+
+    def _has_account(self, name: str) -> bool:
+        try:
+            self._walk(name)
+        except UnknownName:
+            return False
+        return True
+
+    def _beginning(self, text: str) -> list[Hit]:
+        if self.accounts:
+            every = self.names(np.arange(len(self.scores)))
+            found = [name for name in every if name.startswith(text)][: MAXIMUM + 1]
+            return [self._hit("account", n, "coin", f"Account {short_id(n)}") for n in found]
+        if len(self.history) > MAX_LOOKED_THROUGH:
+            raise UsageError(
+                f"more than {MAX_LOOKED_THROUGH:,} transactions are not looked through for a "
+                "beginning: paste the whole id"
+            )
+        names = self.history.tape.beginning(text.lower(), MAXIMUM + 1)
+        return [self._hit("transaction", n, "tx", f"Transaction {short_id(n)}") for n in names]
+
+    def _walk(self, name: str) -> CoinOrigins:
+        return self._walked.make(name, lambda: self.history.origins(name))
+
+    def coin(self, name: str, query: CoinQuery = A_COIN) -> CoinAnswer:
+        """Give a coin's page: its bits, and the origins that a walk back over the tape finds."""
+        used, found = self.settings(query), self._walk(name)
+        bits = 0.0 if found.bits_high <= ZERO else found.bits
+        top = min(found.origins[0].probability, 1.0)
+        origins = self._origins(found, 0, query.top)
+        other = _rest(found, 0, len(origins))
+        coin = FlowNode(
+            id=COIN,
+            column=0,
+            kind=self.kind,
+            name=found.node,
+            words=short_id(found.node),
+            share=1.0,
+        )
+        words = sentence(bits, top_share=top, noun=self.kind)
+        notes = () if found.balance is not None else (NO_VALUES,)
+        return CoinAnswer(
+            ledger=self.id,
+            digest=self.digest,
+            settings=used,
+            name=found.node,
+            kind=self.kind,
+            amount=None if found.balance is None else self._amount(found.balance),
+            spent=found.balance is None,
+            height=found.height,
+            made_by=None if self.accounts else found.node.rpartition(":")[0],
+            bits=bits,
+            bits_low=found.bits_low,
+            bits_high=found.bits_high,
+            method=f"walk back over {found.rows:,} rows of the tape",
+            sentence=Sentence(
+                text=words,
+                equal_origins=2.0**bits,
+                equal=equal_words(bits),
+                band=band_words(bits),
+                though=though_words(top, bits),
+                shown=bits_words(bits, found.bits_low, found.bits_high),
+                range=range_words(found.bits_low, found.bits_high),
+            ),
+            place=place_among(self._sorted_bits, bits),
+            steps=found.steps,
+            steps_nearest=None,
+            sources=len(found.origins),
+            top_share=top,
+            origins=origins,
+            other=other,
+            exposure=None,
+            flow=straight_flow(
+                coin, origin_nodes(origins, other), by="hop",
+                text="Origins of a whole history are drawn straight to the coin.",
+            ),
+            notes=notes,
+            provenance=self._provenance(),
+        )  # fmt: skip
+
+    def _origins(self, found: CoinOrigins, first: int, last: int) -> tuple[Origin, ...]:
+        rows = []
+        for k, origin in enumerate(found.origins[first:last], first):
+            name = origin.source
+            mined = name.startswith(("tx:", "mint:"))
+            bare = name.removeprefix("tx:")
+            if self.accounts:
+                href, words = None, f"{'Mint' if mined else 'Account'} {short_id(name)}"
+            elif mined:
+                href, words = thing_link(self.id, "tx", bare), f"Mined in {short_id(bare)}"
+            else:
+                href, words = None, f"Coin {short_id(name)}, made before the history"
+            rows.append(
+                Origin(
+                    rank=k, name=name, words=words, kind="mined" if mined else "earlier",
+                    share=min(origin.probability, 1.0), href=href,
+                )
+            )  # fmt: skip
+        return tuple(rows)
+
+    def origins(
+        self, name: str, query: Settings = OWN, *, after: str | None = None, limit: int = 100
+    ) -> OriginsPage:
+        """Give some of a coin's origins, largest first."""
+        used, found = self.settings(query).settings, self._walk(name)
+        total = len(found.origins)
+        first = 0
+        if after is not None:
+            first = place_of_cursor(after, self.digest, name, maximum=total) + 1
+        last = min(first + limit, total)
+        return OriginsPage(
+            ledger=self.id,
+            name=name,
+            settings=used,
+            total=total,
+            rows=self._origins(found, first, last),
+            other=_rest(found, first, last),
+            after=cursor_at(last - 1, self.digest, name) if 0 < last < total else None,
+        )
+
+    def origin_batches(self, name: str, query: Settings = OWN) -> Iterator[pa.RecordBatch]:
+        """Give all of a coin's origins, as columns; the first batch is empty."""
+        self.settings(query)
+        found = self._walk(name).origins
+        for first, last in [(0, 0), *batches_of(len(found))]:
+            some = found[first:last]
+            yield pa.record_batch(
+                {
+                    "rank": pa.array(np.arange(first, last)),
+                    "origin": pa.array([o.source for o in some], pa.string()),
+                    "share": pa.array([o.probability for o in some], pa.float64()),
+                }
+            )
+
+    def group(
+        self,
+        kind: GroupKind,
+        name: str,
+        query: Settings = OWN,
+        *,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> GroupAnswer:
+        """Give a transaction or a block: its coins that are unspent."""
+        used = self.settings(query).settings
+        low, high = self._transactions_of(kind, name)
+        made = self.scores.coins.transaction
+        rows = np.arange(*np.searchsorted(made, [low, high]))
+        bits, value = self.scores.bits[rows], self.scores.coins.value[rows]
+        first = (
+            0 if after is None else place_of_cursor(after, self.digest, name, maximum=len(rows)) + 1
+        )
+        last = min(first + limit, len(rows))
+        _, heights, times = self.history.tape.transactions(np.array([low]))
+        txids: tuple[str, ...] = ()
+        if kind == "block":
+            shown = np.arange(low, min(high, low + 100))
+            txids = tuple(self.history.tape.transactions(shown)[0].to_pylist())
+        known = len(rows) > 0
+        return GroupAnswer(
+            ledger=self.id,
+            digest=self.digest,
+            settings=used,
+            kind=kind,
+            name=name,
+            time=int(times[0]) if times[0] >= 0 else None,
+            height=int(heights[0]) if heights[0] >= 0 else None,
+            total=self._amount(int(value.sum())),
+            coins=len(rows),
+            unspent=len(rows),
+            bits_low=float(bits.min()) if known else None,
+            bits_median=float(np.median(bits)) if known else None,
+            bits_high=float(bits.max()) if known else None,
+            bits_weighted_mean=float((bits * value).sum() / value.sum()) if known else None,
+            exposure=None,
+            histogram=histogram_of_bits(rising(bits)),
+            transactions=txids,
+            rows=self.rows(rows[first:last]),
+            after=cursor_at(last - 1, self.digest, name) if 0 < last < len(rows) else None,
+            notes=("Coins that are spent are not counted here.",),
+        )
+
+    def _transactions_of(self, kind: GroupKind, name: str) -> tuple[int, int]:
+        """Give the numbers of the transactions of a group: the first, and one past the last."""
+        tape = self.history.tape
+        if kind == "transaction":
+            found = tape.find(name)
+            if found is not None:
+                return found[0], found[0] + 1
+        elif kind == "block" and name.isdecimal() and len(name) < 18:
+            place = tape.block(int(name))
+            if place is not None:
+                return place
+        else:
+            raise UnknownName("a whole history holds no addresses: look for a coin or transaction")
+        raise UnknownName(f"no {kind} {name[:80]!r} in {self.history.path.name}")
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        """Refuse what a whole history cannot answer."""
+        what = "a whole history answers by one rule; load a window of it as a ledger for this"
+        raise UsageError(what)
+
+    comparators = shared = destinations = what_if = wallet = _refuse
+    screen = statement = statement_file = _refuse
+
+
+def _rest(found: CoinOrigins, first: int, last: int) -> Other:
+    shown = sum(o.probability for o in found.origins[first:last])
+    rest = len(found.origins) - (last - first)
+    return Other(count=rest, share=min(max(1.0 - shown, 0.0), 1.0) if rest else 0.0)

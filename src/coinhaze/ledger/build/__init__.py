@@ -1,0 +1,1 @@
+"""A ledger of coins from transactions or from tables, every rule checked."""

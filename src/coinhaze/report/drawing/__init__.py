@@ -1,0 +1,1 @@
+"""Flows drawn as SVG: layout, shapes and words."""
