@@ -29,14 +29,15 @@ CONNECTIONS, COINS = 8, 50
 
 @dataclass(frozen=True)
 class Load:
-    """What a number of requests took."""
+    """What a number of answered requests took."""
 
     name: str
     requests: int
     seconds: float
     late: Sequence[float]  # seconds from when each was due to its answer
     cpu: float  # the server's, in seconds
-    wrong: int  # answers that were not 200
+    refused: int  # 429: more than the server allows in a second
+    wrong: int  # any other answer that was not 200
 
     def line(self) -> str:
         """Say it in one line."""
@@ -44,7 +45,8 @@ class Load:
         return (
             f"{self.name:<28} {self.requests / self.seconds:>7.0f}/s  p50 {p50:>7.2f} ms  "
             f"p99 {p99:>7.2f} ms  most {max(self.late) * 1e3:>7.2f} ms  "
-            f"server CPU {self.cpu / self.requests * 1e3:.2f} ms each  wrong {self.wrong}"
+            f"server CPU {self.cpu / self.requests * 1e3:.2f} ms each  "
+            f"refused {self.refused}  wrong {self.wrong}"
         )
 
 
@@ -52,12 +54,12 @@ async def ask_at(served: Served, paths: Sequence[str], *, rate: float, seconds: 
     """Ask at a steady rate; with an infinite one as fast as answers come."""
     count = int(rate * seconds) if rate < float("inf") else 10**9
     late: list[float] = []
-    wrong = 0
+    refused = wrong = 0
     turn = iter(range(count))
     cpu, began = cpu_of(served.process.pid), time.perf_counter()
 
     async def connection() -> None:
-        nonlocal wrong
+        nonlocal refused, wrong
         reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
         for k in turn:
             due = began + k / rate
@@ -67,6 +69,9 @@ async def ask_at(served: Served, paths: Sequence[str], *, rate: float, seconds: 
             if due > now:
                 await asyncio.sleep(due - now)
             status = await _one(reader, writer, served, paths[k % len(paths)])
+            if status == 429:
+                refused += 1
+                continue
             late.append(time.perf_counter() - (due if rate < float("inf") else now))
             wrong += status != 200
         writer.close()
@@ -75,7 +80,8 @@ async def ask_at(served: Served, paths: Sequence[str], *, rate: float, seconds: 
     await asyncio.gather(*(connection() for _ in range(CONNECTIONS)))
     took = time.perf_counter() - began
     name = "as fast as answers come" if rate == float("inf") else f"{rate:g} a second"
-    return Load(name, len(late), took, late, cpu_of(served.process.pid) - cpu, wrong)
+    used = cpu_of(served.process.pid) - cpu
+    return Load(name, len(late), took, late, used, refused, wrong)
 
 
 async def _one(

@@ -9,7 +9,8 @@ from benchmarks import serving, soak
 def test_a_server_answers_every_request(capsys: pytest.CaptureFixture[str]) -> None:
     loads = serving.main(None, rate=20, seconds=1, size=0.0005)
     assert [load.wrong for load in loads] == [0, 0]
-    assert loads[0].requests == 20
+    assert (loads[0].requests, loads[0].refused) == (20, 0)
+    # A fast machine asks for more than the server allows in a second: that is refused, not wrong.
     assert loads[1].requests > 0
     assert "p99" in capsys.readouterr().out
 
