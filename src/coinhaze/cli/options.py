@@ -309,8 +309,8 @@ def inputs_of(
     files: Iterable[str],
     options: Mapping[str, Any],
     *,
-    labels: tuple[str, ...],
-    owners: str | None,
+    labels: tuple[str, ...] = (),
+    owners: str | None = None,
     nodes: tuple[str, ...] = (),
 ) -> list[str | Path]:
     """List all files that a command reads."""

@@ -1,4 +1,4 @@
-"""coinhaze score: bits of every sink of a ledger."""
+"""coinhaze score and merge: bits of every sink of a ledger, solved at once or in parts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from coinhaze.cli.options import (
     WORKERS,
     Command,
     command_line,
+    inputs_of,
     labels_of,
-    named_files,
     nodes_of,
     open_cluster,
     owners_of,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 @takes(ReadOptions, GraphOptions, ObserverOptions, SolveOptions, MeasureOptions)
 @takes("dry_run", "part", "keep", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
 @takes("labels", "labels_out")
-def command(
+def score(
     sources: tuple[str, ...],
     nodes: tuple[str, ...],
     dry_run: bool,
@@ -73,7 +73,7 @@ def command(
     from coinhaze.solve import informed, plan, score
 
     requested = options | {"nodes": nodes, "with_": with_, "owners": owners, "strict": strict}
-    inputs = [*inputs_of(sources, requested), *labels]
+    inputs = [*inputs_of(sources, requested, owners=owners, nodes=nodes), *labels]
     if labels_out is not None:
         if part is not None or dry_run:
             raise UsageError("--labels-out takes no --part and no --dry-run")
@@ -121,13 +121,6 @@ def command(
     if not_cached is not None:
         raise ResourceError(f"scored, but not kept: {not_cached}")
     exit_short(scores)
-
-
-def inputs_of(sources: Sequence[str], requested: Mapping[str, Any]) -> list[str | Path]:
-    """List the files a question reads."""
-    owners = requested["owners"]
-    inputs: list[str | Path] = [*sources, *named_files(requested), *([owners] if owners else [])]
-    return inputs + [name for name in requested["nodes"] if Path(name).is_file()]
 
 
 def measures_of(with_: str | None, owners: str | None) -> list[str]:
@@ -265,3 +258,41 @@ def _compared(scores: Scores, measures: list[str], owners: str | None) -> Scores
     from coinhaze.measures.comparators.side_by_side import compare_measures
 
     return compare_measures(scores, measures, owners=owners_of(owners))
+
+
+@click.command("merge", cls=Command)
+@click.argument(
+    "parts", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PART..."
+)
+@takes(known("output", metavar="FILE.csv|.json|.parquet"), "as_json", "memory")
+def merge(parts: tuple[Path, ...], output: Path | None, as_json: bool, memory: str | None) -> None:
+    """Merge what coinhaze score --part solved: the scores of one command, byte for byte.
+
+    PARTs are all parts of one question, each once, in any order. Their ledger is read again.
+
+    Example: coinhaze merge parts/* -o scores.csv
+    """
+    from coinhaze.report.files import check_output
+    from coinhaze.report.part_files import merged, read_parts
+
+    files = read_parts(parts)
+    about = files[0].about
+    usual = {"nodes": (), "with_": None, "owners": None, "strict": False}
+    given = {n: tuple(v) if isinstance(v, list) else v for n, v in about["options"].items()}
+    requested = usual | given
+    inputs = inputs_of(
+        about["sources"], requested, owners=requested["owners"], nodes=requested["nodes"]
+    )
+    if output is not None:
+        check_output(output, [*inputs, *parts])
+    measures = measures_of(requested["with_"], requested["owners"])
+    options = {name: value for name, value in given.items() if name not in usual}
+    settings = settings_of(options | {"memory": memory}) | {"nodes": nodes_of(requested["nodes"])}
+    scores = wait_for(
+        "merging",
+        lambda progress: merged(
+            files, settings=settings, inputs=inputs, strict=requested["strict"], progress=progress
+        ),
+    )
+    show_scores(scores, inputs, measures, requested["owners"], output=output, as_json=as_json)
+    exit_short(scores)

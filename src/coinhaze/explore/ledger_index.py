@@ -112,8 +112,8 @@ class LedgerIndex:
 
     def height(self, tx: int) -> int | None:
         """Give the block of a transaction, None if not known."""
-        found: int | None = self.coins.heights[tx].as_py()
-        return found if self.coins.has_heights else None
+        found: int | None = self.coins.block_heights[tx].as_py()
+        return found
 
     def time_of_step(self, step: int) -> int | None:
         """Give when a graph's step happened, in seconds since 1970; None if not known."""

@@ -323,7 +323,7 @@ def notes_of(found: Screening) -> tuple[str, ...]:
 def window_of(found: Screening) -> dict[str, object]:
     """Return the first and last height and time of the ledger, None where it has none."""
     ledger = found.graph.ledger
-    heights = ledger.heights if isinstance(ledger, CoinLedger) and ledger.has_heights else None
+    heights = ledger.block_heights if isinstance(ledger, CoinLedger) else None
     columns = {"height": heights, "time": ledger.times}
     window: dict[str, object] = {}
     for name, column in columns.items():
