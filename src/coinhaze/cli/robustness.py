@@ -152,15 +152,14 @@ def desiderata(approaches: tuple[str, ...], seeds: int, as_json: bool) -> None:
 
     Example: coinhaze desiderata bits boltzmann
     """
-    from coinhaze.desiderata.approaches import APPROACHES
-    from coinhaze.desiderata.cases import try_approaches
+    from coinhaze.desiderata import APPROACHES, try_approaches
 
     requested = approaches or tuple(APPROACHES)
     found = wait_for("trying", lambda _: try_approaches(requested, seeds=seeds))
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in found], indent=1))
         return
-    from coinhaze.desiderata.cases import desiderata_report
+    from coinhaze.desiderata import desiderata_report
     from coinhaze.report.terminal import show
 
     show(desiderata_report(found))

@@ -35,7 +35,7 @@ from coinhaze.formats.lists.knowledge import read_listed
 from coinhaze.formats.lists.labels import read_labels
 from coinhaze.history.files import is_history
 from coinhaze.nodes.http import shown_url
-from coinhaze.screening.report import ListFile
+from coinhaze.screening.statement import ListFile
 from coinhaze.solve.progress import Progress
 from coinhaze.store.sync import is_node
 from coinhaze.web.history_state import HistoryEntry, OpenHistory

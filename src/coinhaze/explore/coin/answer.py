@@ -14,8 +14,7 @@ from coinhaze.amounts import Bools, Ints
 from coinhaze.explore.coin.exposure import SLACK, Met, is_untouched, met, tell_exposure, threads
 from coinhaze.explore.coin.flow import Opened, coin_node, draw_flow, origin_nodes, straight_flow
 from coinhaze.explore.coin.observers import observed, observed_words
-from coinhaze.explore.coin.origins import NOTHING, OutcomeNames, Row
-from coinhaze.explore.coin.why import why
+from coinhaze.explore.coin.origins import NOTHING, OutcomeNames, Row, why
 from coinhaze.explore.describe import (
     NOT_TOUCHED,
     band_words,
