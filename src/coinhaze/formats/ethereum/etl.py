@@ -38,7 +38,7 @@ from coinhaze.formats.ethereum.traces import (
 )
 from coinhaze.formats.ethereum.withdrawals import LAST_PLACE, withdrawals
 from coinhaze.formats.tabular.column_use import in_small_letters
-from coinhaze.formats.tabular.pieces import Piece
+from coinhaze.formats.tabular.delimited import Piece
 from coinhaze.formats.tabular.table_rows import (
     TableLayout,
     column_names,
