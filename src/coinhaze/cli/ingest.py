@@ -214,7 +214,7 @@ def verify(store: Path, complete: bool | None, pool: tuple[str, ...], unit: str 
         )
     for line in found:
         click.echo(line)
-    for line in wait_for("verifying what is kept", lambda _: verify_cache(store)):
+    for line in wait_for("verifying the cache", lambda _: verify_cache(store)):
         click.echo(line)
     if found.completeness.failed:
         fix = "ingest what is missing, or from another source"

@@ -119,7 +119,7 @@ def score(
     if labels_out is not None:
         write_text(labels_out, score_labels(scores, labels_of(labels)))
     if not_cached is not None:
-        raise ResourceError(f"scored, but not kept: {not_cached}")
+        raise ResourceError(f"scored, but not cached: {not_cached}")
     exit_short(scores)
 
 
@@ -235,22 +235,22 @@ def _is_given(value: object) -> bool:
 def _cached(
     sources: list[str], settings: dict[str, Any], *, strict: bool, by: WorkerCluster | None
 ) -> tuple[Scores, str | None]:
-    """Score and keep; also say why, if it could not be kept."""
+    """Score and cache; also say why, if it could not be cached."""
     from coinhaze.cache.layers import MODEL_SETTINGS, LedgerCache
 
     model = {name: value for name, value in settings.items() if name in MODEL_SETTINGS}
     scoring = {name: value for name, value in settings.items() if name not in MODEL_SETTINGS}
-    keeper = LedgerCache(sources, **model)
-    keeper.check(**scoring)
+    cache = LedgerCache(sources, **model)
+    cache.check(**scoring)
     cached = wait_for(
         "scoring",
-        lambda progress: keeper.build(progress=progress, strict=strict, **scoring),
+        lambda progress: cache.build(progress=progress, strict=strict, **scoring),
         by=by,
     )
     if not cached.is_cached:
         return cached.scores, cached.notes[-1]
     tell_notes(cached.notes)
-    click.echo(f"kept in {keeper.place()}", err=True)
+    click.echo(f"cached in {cache.place()}", err=True)
     return cached.scores, None
 
 

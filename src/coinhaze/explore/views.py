@@ -51,7 +51,7 @@ AnyQuery = TypeVar("AnyQuery", bound=Settings)
 
 
 class ViewOptions(NamedTuple):
-    """Settings with nothing left open: what a graph, a chain or scores are kept by."""
+    """Settings with nothing left open: what a graph, a chain or scores are cached by."""
 
     policy: str
     view: str

@@ -64,7 +64,7 @@ from coinhaze.observer.policies import PROPORTIONAL
 
 ENDS = 10
 MAX_SORTED = 2_000_000  # coins that are sorted by name
-WALKED = 64  # coins whose origins are kept
+WALKED = 64  # coins whose origins are cached
 OWN, A_COIN, ALL_ROWS = Settings(), CoinQuery(), TableQuery()
 
 
