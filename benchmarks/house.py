@@ -22,6 +22,7 @@ from typing import Any
 import coinhaze
 
 PACKAGE = Path(coinhaze.__file__).parent
+_INSIDE = str(PACKAGE)
 PAYMENTS = "from,to,amount\nalice,shop,5\nbob,shop,3\nshop,carol,6\ndave,carol,2\n"
 
 
@@ -62,17 +63,22 @@ def spelling(paths: list[Path], word: str) -> list[Path]:
     ]
 
 
-def functions_run(work: Callable[[], object]) -> set[tuple[str, str, int]]:
-    """Give the package's functions that some work calls: file, name and first line."""
-    seen: set[tuple[str, str, int]] = set()
-    inside = str(PACKAGE)
+Place = tuple[str, str, int]  # of a function: file, name and first line
+
+
+def functions_run(work: Callable[[], object]) -> tuple[set[Place], set[Place]]:
+    """Give the package's functions that some work calls, and those that imports for it call."""
+    seen: set[Place] = set()
+    importing: set[Place] = set()
 
     def note(frame: Any, event: str, _: object) -> None:
         code = frame.f_code
         # The body of a class runs when its module is imported, and is no function.
         is_function = code.co_flags & inspect.CO_OPTIMIZED
-        if event == "call" and is_function and code.co_filename.startswith(inside):
-            seen.add((code.co_filename, code.co_qualname, code.co_firstlineno))
+        if event == "call" and is_function and code.co_filename.startswith(_INSIDE):
+            place = code.co_filename, code.co_qualname, code.co_firstlineno
+            if place not in seen:
+                (importing if _is_importing(frame) else seen).add(place)
 
     import threading
 
@@ -83,19 +89,32 @@ def functions_run(work: Callable[[], object]) -> set[tuple[str, str, int]]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return {place for place in seen if not place[1].startswith("<module>")}
+    return seen, importing - seen
+
+
+def _is_importing(frame: Any) -> bool:
+    """Tell whether a module's own body is being run."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(_INSIDE):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def coin_page(path: Path) -> str:
     """Make the page of one coin, from its CSV file to HTML."""
     import httpx2
 
+    from coinhaze.web.answers import Answers
     from coinhaze.web.app import make_app
+    from coinhaze.web.jobs import JobQueue
     from coinhaze.web.registry import LedgerRegistry
     from coinhaze.web.security.headers import Hosts
 
     token = "t" * 43
-    app = make_app(LedgerRegistry((str(path),)), token=token, hosts=Hosts())
+    # The first page waits for kernels to be compiled, which can take a minute.
+    answers = Answers(LedgerRegistry((str(path),)), jobs=JobQueue(patience=600))
+    app = make_app(answers, token=token, hosts=Hosts())
 
     async def get() -> str:
         transport = httpx2.ASGITransport(app=app)
@@ -103,12 +122,7 @@ def coin_page(path: Path) -> str:
         async with httpx2.AsyncClient(
             transport=transport, base_url="http://127.0.0.1:8000", headers=headers
         ) as client:
-            # The first page waits for kernels to be compiled, which can take a minute.
-            for _ in range(600):
-                answer = await client.get(f"/l/{path.stem}/coin/carol")
-                if answer.status_code != 202:
-                    break
-                await asyncio.sleep(0.2)
+            answer = await client.get(f"/l/{path.stem}/coin/carol")
         assert answer.status_code == 200, (answer.status_code, answer.text[:300])
         return answer.text
 
@@ -224,10 +238,12 @@ def rows(folder: Path) -> Iterator[tuple[str, int]]:
         "times coinhaze.read opens its file",
         sum(Path(name).name == file.name for name in _opened[before:]),
     )
-    called = functions_run(lambda: coin_page(file))
+    called, importing = functions_run(lambda: coin_page(file))
     yield "functions run for one coin page", len(called)
     inner = [place for place in called if place[1].endswith(">")]
     yield "comprehensions, generators, lambdas", len(inner)
+    yield "functions and methods with a name", len(called) - len(inner)
+    yield "besides, run while modules are imported", len(importing)
     packages = Counter(Path(place[0]).relative_to(PACKAGE).parts[0] for place in called)
     yield from ((f"in {name}", count) for name, count in packages.most_common(4))
     yield "modules they are in", len({place[0] for place in called})

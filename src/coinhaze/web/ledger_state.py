@@ -115,7 +115,7 @@ class Entry:
         progress(1.0)
 
     def _open(self, files: object) -> CachedLedger | None:
-        """Open what is cached, or build what is light; None, with what is wrong noted, if neither."""
+        """Open what is cached, or build what is light; if neither, note what is wrong."""
         self._tried = time.monotonic()
         if files is None or (self._wrong is not None and self._wrong[0] == files):
             return None
