@@ -78,7 +78,7 @@ class Figures:
 
 
 class Question:
-    """One coin under one look: what is needed to answer, found once."""
+    """One coin under one choice of view: what is needed to answer, found once."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Question:
         node: int,
         exposing: ViewOptions | None = None,
     ) -> None:
-        """Take a node under a look; `exposing` is the look that exposure is computed in."""
+        """Take a node; `exposing` are the view options that exposure is computed with."""
         self.views = views
         self.nodes = nodes
         self.options = options

@@ -72,7 +72,7 @@ def observed_words(question: Question, observers: Sequence[ObservedBits]) -> str
 def compare_two(
     views: Views, pair: tuple[Question, Question], settings: Settings, *, limit: int
 ) -> SharedAnswer:
-    """Compare two coins under one look."""
+    """Compare two coins under the same view options."""
     first, second = pair
     if first.node == second.node:
         raise UsageError("both names mean the same coin: name another one to compare it with")
