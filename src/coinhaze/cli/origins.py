@@ -12,6 +12,7 @@ import click
 from coinhaze.cli.options import (
     Command,
     F,
+    check_files,
     command_line,
     form_of,
     inputs_of,
@@ -19,6 +20,7 @@ from coinhaze.cli.options import (
     nodes_of,
     owners_of,
     settings_of,
+    show_found,
     takes,
     tell_notes,
     tell_written,
@@ -204,7 +206,7 @@ def shared(
     Example: coinhaze shared day.duckdb 5f1a...:0 9c02...:1
     """
     from coinhaze.errors import UsageError
-    from coinhaze.report.files import check_output, made_by, made_from, write_table
+    from coinhaze.report.files import made_by, made_from, write_table
     from coinhaze.report.shared import shared_json, shared_text
     from coinhaze.solve import shared
     from coinhaze.solve.score import refuse_incomplete
@@ -216,8 +218,7 @@ def shared(
     if not files:
         raise UsageError("name a file and two coins: coinhaze shared SOURCE... FIRST SECOND")
     inputs = inputs_of(files, options, labels=labels, owners=owners, nodes=nodes)
-    if output is not None:
-        check_output(output, inputs, suffixes=(".csv", ".parquet"))
+    check_files(inputs, output)
     table, names, settings = owners_of(owners), labels_of(labels), settings_of(options)
     found = wait_for(
         "comparing", lambda _: shared(files, coins, owners=table, labels=names, **settings)
@@ -229,9 +230,8 @@ def shared(
     whole = made_from(found.graph.ledger, about, found.notes) | {"settings": found.settings}
     if output is not None:
         tell_written(*write_table(found.to_arrow(), output, whole))
-    if as_json:
-        click.echo(shared_json(found, about, limit=top), nl=False)
-    elif output is None:
-        from coinhaze.report.terminal import show
-
-        show(shared_text(found, limit=top))
+    show_found(
+        lambda: shared_text(found, limit=top),
+        lambda: shared_json(found, about, limit=top),
+        as_json=as_json, output=output,
+    )  # fmt: skip

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from coinhaze.cli.options import (
-    FIGURES,
     SEED,
     Command,
+    check_files,
     command_line,
     named_files,
     nodes_of,
@@ -46,11 +46,9 @@ def robustness(
     """
     from coinhaze.errors import UsageError
     from coinhaze.formats.lists.knowledge import read_links
-    from coinhaze.report.files import check_output
     from coinhaze.robustness.robustness import robustness
 
-    if figure is not None:
-        check_output(figure, [*sources, *named_files(options)], suffixes=FIGURES)
+    check_files([*sources, *named_files(options)], None, figure)
     settings = settings_of(options)
     named = nodes_of(nodes)
     if named == "all" or (len(named) != 1 and named != "sinks"):
@@ -105,15 +103,12 @@ def sensitivity(
     Example: coinhaze sensitivity transfers.csv --figure sensitivity.png
     """
     from coinhaze.readers import read
-    from coinhaze.report.files import check_output, made_by, write_table
+    from coinhaze.report.files import made_by, write_table
     from coinhaze.robustness.sensitivity import sensitivity
     from coinhaze.solve.source import READ_SETTINGS, only
 
     inputs: list[str | Path] = [*sources, *named_files(options)]
-    if output is not None:
-        check_output(output, inputs, suffixes=(".csv", ".parquet"))
-    if figure is not None:
-        check_output(figure, inputs, suffixes=FIGURES)
+    check_files(inputs, output, figure)
     settings = settings_of(options)
     ledger = wait_for("reading", lambda _: read(list(sources), **only(settings, READ_SETTINGS)))
     shape = {name: value for name, value in settings.items() if name not in READ_SETTINGS}

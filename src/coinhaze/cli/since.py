@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from coinhaze.cli.options import (
-    FIGURES,
     SEED,
     Command,
+    check_files,
     command_line,
     inputs_of,
     labels_of,
@@ -19,6 +19,7 @@ from coinhaze.cli.options import (
     nodes_of,
     owners_of,
     settings_of,
+    show_found,
     takes,
     tell_notes,
     tell_written,
@@ -49,7 +50,7 @@ def since(
     Example: coinhaze since month.duckdb --nodes coinjoins --figure since.png
     """
     from coinhaze.errors import UsageError
-    from coinhaze.report.files import check_output, made_by, made_from, write_table
+    from coinhaze.report.files import made_by, made_from, write_table
     from coinhaze.report.since import save_since, since_json, since_text
     from coinhaze.solve.score import refuse_incomplete
     from coinhaze.solve.since import COINJOINS, since
@@ -63,10 +64,7 @@ def since(
             "name a file and a coin: coinhaze since SOURCE... COIN; or --nodes coinjoins"
         )
     inputs = inputs_of(files, options, labels=labels, owners=owners, nodes=nodes)
-    if output is not None:
-        check_output(output, inputs, suffixes=(".csv", ".parquet"))
-    if figure is not None:
-        check_output(figure, inputs, suffixes=FIGURES)
+    check_files(inputs, output, figure)
     holders, names, settings = owners_of(owners), labels_of(labels), settings_of(options)
     found = wait_for(
         "looking back",
@@ -85,12 +83,9 @@ def since(
         who = coins if isinstance(coins, str) else ", ".join(coins[:2])
         save_since(found, figure, title=f"{', '.join(Path(f).name for f in files)}: {who}")
         tell_written(figure)
-    if as_json:
-        click.echo(since_json(found, about), nl=False)
-    elif output is None:
-        from coinhaze.report.terminal import show
-
-        show(since_text(found))
+    show_found(
+        lambda: since_text(found), lambda: since_json(found, about), as_json=as_json, output=output
+    )
 
 
 @click.command("growth", cls=Command)
@@ -110,13 +105,10 @@ def growth(
     Example: coinhaze growth transfers.csv --time temporal --length 10 --figure growth.png
     """
     from coinhaze.growth.growth import growth
-    from coinhaze.report.files import check_output, made_by, write_table
+    from coinhaze.report.files import SUFFIXES, made_by, write_table
 
     inputs: list[str | Path] = [*sources, *named_files(options)]
-    if output is not None:
-        check_output(output, inputs)
-    if figure is not None:
-        check_output(figure, inputs, suffixes=FIGURES)
+    check_files(inputs, output, figure, suffixes=SUFFIXES)
     settings = settings_of(options)
     found = wait_for(
         "walking", lambda progress: growth(list(sources), progress=progress, **settings)
