@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from coinhaze.cli.options import Command, nodes_of, settings_of, takes
-from coinhaze.cli.score import exit_short, inputs_of, measures_of, show_scores
+from coinhaze.cli.score import exit_short, inputs_of, limits_of, measures_of, show_scores
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import known
 
@@ -46,5 +46,6 @@ def command(
             files, settings=settings, inputs=inputs, strict=requested["strict"], progress=progress
         ),
     )
-    show_scores(scores, inputs, measures, requested["owners"], output=output, as_json=as_json)
+    limits, owners = limits_of(settings), requested["owners"]
+    show_scores(scores, inputs, measures, owners, output=output, as_json=as_json, limits=limits)
     exit_short(scores)
