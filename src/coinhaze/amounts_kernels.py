@@ -7,6 +7,8 @@ Slow twins in the tests: Python's integers, wherever a caller is compared with t
 
 from __future__ import annotations
 
+import numpy as np
+
 from coinhaze.kernels import kernel
 
 DIGIT_BITS = 32
@@ -60,3 +62,14 @@ def rounded(a, i):
         value += a[i, k] * scale
         scale *= 2.0**DIGIT_BITS
     return value
+
+
+def _add_at(group, values, sums):
+    np.add.at(sums, group, values)
+
+
+@kernel(plain=_add_at)
+def add_by_group(group, values, sums):
+    """Add each value to the sum of its group."""
+    for k in range(len(group)):
+        sums[group[k]] += values[k]

@@ -114,8 +114,11 @@ def test_a_row_adds_up_moves_to_one_state_however_long_it_is() -> None:
     data, error = rng.random(indptr[-1]), rng.integers(1, 9, indptr[-1]).astype(float)
     number, extra = rng.integers(0, states, 60), rng.integers(0, 3, 60).astype(float)
     some = np.sort(rng.choice(60, 40, replace=False))
-    start, to, value, worst, cost = reduce_kernels.add_moves(
-        indptr, indices, data, error, some, number, extra, states
+    start = reduce_kernels.row_starts(indptr, some)
+    to = np.empty(start[-1], dtype=np.int64)
+    value, worst, cost = np.empty(start[-1]), np.empty(start[-1]), np.empty(40)
+    reduce_kernels.add_moves(
+        indptr, indices, data, error, some, number, extra, states, start, to, value, worst, cost
     )
     for row, node in enumerate(some.tolist()):
         sums: dict[int, tuple[float, float]] = {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from coinhaze.graph.names import NO_SNAPSHOT, Aliases, NodeNames, PartyNames
 from coinhaze.graph.opening import Opening, opening_balances
 from coinhaze.graph.order_kernels import merge_pairs
 from coinhaze.ledger import Amounts, Ledger
+from coinhaze.threads import each
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,10 +125,15 @@ def graph_of(
         head = np.concatenate([head, nodes.carry_head])
         amounts = Amounts.concat([amounts, nodes.carry])
     edge, tail, head = merge_pairs(tail, head, n)
-    amounts = amounts.total_by(edge, len(tail))
-    incoming, outgoing = amounts.total_by(head, n), amounts.total_by(tail, n)
-    newest = np.full(len(flows.names), -1, dtype=index_type(n))
-    newest[nodes.party] = np.arange(n)  # of several nodes of a party the last one wins
+    amounts, payment_edge, newest = each(
+        n,
+        partial(amounts.total_by, edge, len(tail)),
+        partial(_payment_edges, flows, retained, edge[: len(nodes.flow_tail)]),
+        partial(_newest, nodes.party, len(flows.names)),
+    )
+    incoming, outgoing = each(
+        n, partial(amounts.total_by, head, n), partial(amounts.total_by, tail, n)
+    )
     closing = nodes.opening + incoming - outgoing
     if flows.lost is not None:
         is_newest = newest[nodes.party] == np.arange(n)
@@ -144,9 +151,6 @@ def graph_of(
         sinks = (incoming - outgoing).positive()
     else:
         sinks = closing.positive() & incoming.positive() & flows.can_sink[nodes.party]
-    flow_edge = np.full(len(retained), -1, dtype=edge.dtype)
-    flow_edge[retained] = edge[: len(nodes.flow_tail)]
-    payment = flows.payment_flow
     return TransactionGraph(
         names=NodeNames(
             parties=flows.names,
@@ -165,13 +169,28 @@ def graph_of(
         closing=None if hidden else closing,
         sinks=sinks,
         born=nodes.born,
-        payment_edge=np.where(payment >= 0, flow_edge[payment], -1)
-        if len(flow_edge)
-        else np.full(len(payment), -1),
+        payment_edge=payment_edge,
         payment_amount=flows.payment_amounts,
         ledger=flows.ledger,
         notes=notes,
     )
+
+
+def _payment_edges(flows: Flows, retained: Bools, edge: Ints) -> Ints:
+    """Return the edge of each payment of the ledger, -1 if it has none; `edge` is that of flows."""
+    payment = flows.payment_flow
+    if not len(retained):
+        return np.full(len(payment), -1)
+    flow_edge = np.full(len(retained), -1, dtype=edge.dtype)
+    flow_edge[retained] = edge
+    return np.where(payment >= 0, flow_edge[payment], -1)
+
+
+def _newest(party: Ints, parties: int) -> Ints:
+    """Return the newest node of each party, -1 if it has none."""
+    newest = np.full(parties, -1, dtype=index_type(len(party)))
+    newest[party] = np.arange(len(party))  # of several nodes of a party the last one wins
+    return newest
 
 
 def _is_ring_ledger(flows: Flows) -> bool:

@@ -201,7 +201,9 @@ def _write_parquet(
     return [path]
 
 
-def _write_csv(pieces: Iterable[pa.Buffer], path: Path, provenance: dict[str, object]) -> list[Path]:
+def _write_csv(
+    pieces: Iterable[pa.Buffer], path: Path, provenance: dict[str, object]
+) -> list[Path]:
     """Write pieces of text below one another, and what made them beside it."""
     about = _about(provenance)
 
