@@ -194,6 +194,7 @@ def test_scores_are_written_the_same_in_pieces(
     whole = (tmp_path / "whole.csv").read_bytes()
     assert whole.count(b"\n") == len(scores) + 1
     monkeypatch.setattr(files, "AT_ONCE", 7)
+    monkeypatch.setattr(files, "TEXT_ROWS", 3)
     monkeypatch.setattr(files, "ROW_SECONDS", 1.0)  # worth all threads
     assert len(scores) > 7
     packed = set()

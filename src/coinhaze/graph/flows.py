@@ -78,7 +78,7 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
     retained = flows.retained()
     tail, head, amounts = flows.tail[retained], flows.head[retained], moved_amounts(flows, retained)
     n = len(flows.names)
-    needed = (amounts.total_by(tail, n) - amounts.total_by(head, n)).where_positive()
+    needed = amounts.net_by(tail, head, n).where_positive()
     money, notes = opening_balances(flows.names, flows.holds, needed, opening)
     used = flows.lone.copy()
     used[tail] = used[head] = True
@@ -125,16 +125,15 @@ def graph_of(
         head = np.concatenate([head, nodes.carry_head])
         amounts = Amounts.concat([amounts, nodes.carry])
     edge, tail, head = merge_pairs(tail, head, n)
-    amounts, payment_edge, newest = each(
+    amounts = amounts.total_by(edge, len(tail))
+    gained, receives, payment_edge, newest = each(
         n,
-        partial(amounts.total_by, edge, len(tail)),
+        partial(amounts.net_by, head, tail, n),
+        partial(_marked, head, n),  # every edge moves something
         partial(_payment_edges, flows, retained, edge[: len(nodes.flow_tail)]),
         partial(_newest, nodes.party, len(flows.names)),
     )
-    incoming, outgoing = each(
-        n, partial(amounts.total_by, head, n), partial(amounts.total_by, tail, n)
-    )
-    closing = nodes.opening + incoming - outgoing
+    closing = nodes.opening + gained
     if flows.lost is not None:
         is_newest = newest[nodes.party] == np.arange(n)
         closing -= flows.lost.take(nodes.party).where(is_newest)
@@ -143,14 +142,12 @@ def graph_of(
     kinds = flows.kinds[nodes.party]
     hidden = flows.amounts is None
     if hidden:
-        spent = np.zeros(n, dtype=np.bool_)
-        spent[tail] = True
-        sinks = flows.can_sink[nodes.party] & (_is_ring_ledger(flows) | ~spent)
-        sources = ~incoming.positive()
+        sinks = flows.can_sink[nodes.party] & (_is_ring_ledger(flows) | ~_marked(tail, n))
+        sources = ~receives
     elif paper_sinks:
-        sinks = (incoming - outgoing).positive()
+        sinks = gained.positive()
     else:
-        sinks = closing.positive() & incoming.positive() & flows.can_sink[nodes.party]
+        sinks = closing.positive() & receives & flows.can_sink[nodes.party]
     return TransactionGraph(
         names=NodeNames(
             parties=flows.names,
@@ -174,6 +171,13 @@ def graph_of(
         ledger=flows.ledger,
         notes=notes,
     )
+
+
+def _marked(nodes: Ints, n: int) -> Bools:
+    """Return which of n nodes are among some."""
+    marked = np.zeros(n, dtype=np.bool_)
+    marked[nodes] = True
+    return marked
 
 
 def _payment_edges(flows: Flows, retained: Bools, edge: Ints) -> Ints:

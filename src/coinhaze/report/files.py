@@ -36,6 +36,7 @@ from coinhaze.solve.pool.limits import memory_now, workers_for
 
 SUFFIXES = (".csv", ".json", ".parquet")
 AT_ONCE = 1 << 15  # rows of a piece
+TEXT_ROWS = 1 << 13  # rows of CSV put in words at once: larger texts are moved as they grow
 PIECE_BYTES = 1 << 26  # what making one takes: its table, and the text of that
 ROW_SECONDS = 5e-7
 # Columns of scores that repeat few values; names and amounts of coins are as good as all different,
@@ -120,7 +121,7 @@ def write_scores(
     work = RowWork(scores, as_text=path.suffix == ".csv")
     with threads_for(work, budget) as pieces:
         if work.as_text:
-            return _write_csv(pieces, path, provenance)
+            return _write_csv(itertools.chain.from_iterable(pieces), path, provenance)
         return _write_parquet(pieces, path, provenance, repeating=REPEATING)
 
 
@@ -153,7 +154,7 @@ class RowWork:
         """Make a piece: as a table, or as text of a CSV file, which begins with its header."""
         rows = np.arange(first, min(first + AT_ONCE, len(self.scores)))
         table = self.scores.take(rows).to_arrow()
-        return _csv(table, header=first == 0) if self.as_text else table
+        return list(_csv(table, header=first == 0)) if self.as_text else table
 
 
 @contextmanager
@@ -172,7 +173,7 @@ def write_table(table: pa.Table, path: Path, provenance: dict[str, object]) -> l
     """
     if path.suffix == ".parquet":
         return _write_parquet([table], path, provenance)
-    return _write_csv([_csv(table)], path, provenance)
+    return _write_csv(_csv(table), path, provenance)
 
 
 def _write_parquet(
@@ -224,16 +225,17 @@ def _about(provenance: dict[str, object]) -> str:
 
 def table_csv(table: pa.Table) -> str:
     """Return a table as the text of the CSV file that `write_table` writes."""
-    return str(_csv(table).to_pybytes(), "utf-8")
+    return b"".join(piece.to_pybytes() for piece in _csv(table)).decode()
 
 
-def _csv(table: pa.Table, *, header: bool = True) -> pa.Buffer:
-    """Put a table in the words of a CSV file."""
-    sink = pa.BufferOutputStream()
-    how = pa.csv.WriteOptions(include_header=header)
-    with pa.csv.CSVWriter(sink, table.schema, write_options=how) as writer:
-        writer.write_table(for_spreadsheets(table))
-    return sink.getvalue()
+def _csv(table: pa.Table, *, header: bool = True) -> Iterator[pa.Buffer]:
+    """Put a table in the words of a CSV file, some rows at a time."""
+    for first in range(0, max(len(table), 1), TEXT_ROWS):
+        sink = pa.BufferOutputStream()
+        how = pa.csv.WriteOptions(include_header=header and first == 0)
+        with pa.csv.CSVWriter(sink, table.schema, write_options=how) as writer:
+            writer.write_table(for_spreadsheets(table.slice(first, TEXT_ROWS)))
+        yield sink.getvalue()
 
 
 def for_spreadsheets(table: pa.Table) -> pa.Table:
