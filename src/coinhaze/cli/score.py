@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from coinhaze.measures import Scores
-    from coinhaze.solve.pool import WorkerCluster
+    from coinhaze.solve.pool import Budget, WorkerCluster
     from coinhaze.solve.progress import Progress
 
 
@@ -115,7 +115,8 @@ def score(
             "observing",
             lambda note: informed(scores, owners=table, threads=threads, progress=note),
         )
-    show_scores(scores, inputs, measures, owners, output=output, as_json=as_json)
+    limits = limits_of(settings)
+    show_scores(scores, inputs, measures, owners, output=output, as_json=as_json, limits=limits)
     if labels_out is not None:
         write_text(labels_out, score_labels(scores, labels_of(labels)))
     if not_cached is not None:
@@ -149,6 +150,7 @@ def show_scores(
     *,
     output: Path | None,
     as_json: bool,
+    limits: Budget,
 ) -> None:
     """Write and print scores, with other measures beside them."""
     from coinhaze.report.files import provenance, scores_json, write_scores
@@ -160,7 +162,7 @@ def show_scores(
         warn(scores.shortfall)
     made_by = provenance(scores, inputs=inputs, command=command_line())
     if output is not None:
-        tell_written(*write_scores(scores, output, made_by))
+        tell_written(*write_scores(scores, output, made_by, budget=limits))
     if as_json:
         click.echo(scores_json(scores, made_by), nl=False)
     elif output is None:
@@ -181,6 +183,15 @@ def show_scores(
         click.echo(scores.summary().line(), err=True)
     if output is not None:
         click.echo(scores.completeness.line(), err=True)
+
+
+def limits_of(settings: Mapping[str, Any]) -> Budget:
+    """Give the threads and the memory that a command may take."""
+    from coinhaze.solve.pool import Budget
+    from coinhaze.solve.pool.limits import bytes_of
+
+    memory = settings.get("memory")
+    return Budget(settings.get("threads"), None if memory is None else bytes_of(memory))
 
 
 def exit_short(scores: Scores) -> None:
@@ -294,5 +305,6 @@ def merge(parts: tuple[Path, ...], output: Path | None, as_json: bool, memory: s
             files, settings=settings, inputs=inputs, strict=requested["strict"], progress=progress
         ),
     )
-    show_scores(scores, inputs, measures, requested["owners"], output=output, as_json=as_json)
+    limits, owners = limits_of(settings), requested["owners"]
+    show_scores(scores, inputs, measures, owners, output=output, as_json=as_json, limits=limits)
     exit_short(scores)

@@ -359,7 +359,7 @@ def _flow(
         text = LOTS if past is None else NOT_TOUCHED.capitalize() + "."
         return straight_flow(itself, boxes, by=by, text=text), notes
     listed = question.listed_nodes if question.follows_list else None
-    place = {int(row.outcomes[rank]): k for k, rank in enumerate(ranks.tolist())}
+    place = {int(row.outcomes[rank]): ((k, 1.0),) for k, rank in enumerate(ranks.tolist())}
     flow = draw_flow(past, nodes, place, boxes, by=by, opened=opened, met=listed, through=through)
     return flow, notes
 
