@@ -79,8 +79,8 @@ def ledger_facts(ledger: Ledger) -> dict[str, Any]:
     'accounts'
     """
     coins = isinstance(ledger, CoinLedger)
-    heights = _ends(ledger.block_heights if isinstance(ledger, CoinLedger) else None)
-    times = _ends(None if ledger.times is None else seconds_of(ledger.times))
+    heights = ledger.block_heights if isinstance(ledger, CoinLedger) else None
+    times = None if ledger.times is None else seconds_of(ledger.times)
     owners = ledger.owners if isinstance(ledger, CoinLedger) else ledger.accounts
     return {
         "kind": "coins" if coins else "accounts",
@@ -88,8 +88,8 @@ def ledger_facts(ledger: Ledger) -> dict[str, Any]:
         "has_unknown": isinstance(ledger, CoinLedger) and ledger.has_unknown,
         "network": network_of_owners(owners),
         "unit": unit_of(ledger).spelling,
-        "heights": list(heights),
-        "times": list(times),
+        "heights": list(_ends(heights)),
+        "times": list(_ends(times)),
     }
 
 
@@ -427,7 +427,7 @@ def open_cached(
 ) -> CachedLedger:
     """Open a ledger with its graph, chain and scores, building and caching what is not there.
 
-    CachedLedger scores are taken whatever their accuracy; without any, `scoring` says how to score.
+    Cached scores are taken whatever their accuracy; without any, `scoring` says how to score.
 
     >>> import tempfile
     >>> from coinhaze import AccountLedger
