@@ -50,3 +50,23 @@ def test_raw_blocks_without_what_came_before_are_refused(data: Path, tmp_path: P
     file = next((data / "btc_raw_560062_560069").glob("*.xz"))
     with pytest.raises(InputError, match="values of 28945 coins spent in the window are not known"):
         History.index(tmp_path / "x.history", file)
+
+
+@pytest.mark.parametrize(
+    ("folder", "pools"),
+    [
+        ("zcash_main_663150_663250", {"pool:sapling", "pool:sprout"}),
+        ("zcash_test_1028400_1028600", {"pool:sapling"}),
+    ],
+)
+def test_shielded_pools_have_the_scores_of_the_solver(
+    folder: str, pools: set[str], data: Path, tmp_path: Path
+) -> None:
+    ledger = coinhaze.read(sorted((data / folder).glob("*")))
+    assert isinstance(ledger, CoinLedger)
+    history = compare(ledger, tmp_path / "x.history", draws=256, piece_rows=100)
+    assert len(history.manifest.pieces) > 1
+    names = history.scores().to_arrow()["node"].to_pylist()
+    assert {name for name in names if name.startswith("pool:")} <= pools
+    sources = {o.source for name in names for o in history.origins(name).origins}
+    assert {f"{pool}:0" for pool in pools} & sources

@@ -156,12 +156,13 @@ def table(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Show bits of the unspent coins of HISTORY by year, month, height, value or age.
+    """Show bits of the unspent coins of HISTORY by year, month, height, value, age or script
+    type.
 
     Example: coinhaze history table chain.history --group-by age --figure age.png
     """
     from coinhaze.history import History
-    from coinhaze.history.table import months_grid, save_months, save_table, table_grid
+    from coinhaze.history.table import months_grid, save_months, save_table, table_grid, words_of
     from coinhaze.report.files import check_output, write_table
 
     if output is not None:
@@ -171,7 +172,7 @@ def table(
     opened = History.open(history)
     scores = opened.scores()
     made = opened.over_time() if over_time else opened.table(group)
-    shown = "at the end of each month" if over_time else f"by {group}"
+    shown = "at the end of each month" if over_time else f"by {words_of(group)}"
     title = f"{history.name}: {opened.manifest.scored_words} {shown}"
     document = {"provenance": _about(opened), "table": made.to_pylist()}
     text = json.dumps(document, indent=1, allow_nan=False) + "\n"

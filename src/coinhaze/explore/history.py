@@ -38,6 +38,7 @@ from coinhaze.explore.distribution import (
 from coinhaze.explore.models import (
     Amount,
     CoinAnswer,
+    CoinsOfType,
     CompletenessCheck,
     CompletenessRecord,
     Curve,
@@ -72,6 +73,9 @@ from coinhaze.explore.table import (
 )
 from coinhaze.history import History
 from coinhaze.history.origins import CoinOrigins
+from coinhaze.history.score import coin_names
+from coinhaze.history.table import history_table
+from coinhaze.ledger.script_types import SCRIPT_TYPES
 from coinhaze.measures.scores import ZERO, rising
 from coinhaze.observer.policies import PROPORTIONAL
 
@@ -104,6 +108,9 @@ class HistoryExplorer:
     def kind(self) -> NodeKind:
         """What is scored."""
         return "account" if self.accounts else "coin"
+
+    def _kind_of(self, name: str) -> NodeKind:
+        return "pool" if name.startswith("pool:") else self.kind
 
     def settings(self, query: Any) -> Any:
         """Put what a history is read by in the place of what was left open; refuse all else."""
@@ -140,9 +147,7 @@ class HistoryExplorer:
             from coinhaze.history.accounts import accounts_of
 
             return list(accounts_of(txids).take(pa.array(back)).to_pylist())
-        vouts = coins.vout[rows].tolist()
-        found = txids.take(pa.array(back)).to_pylist()
-        return [f"{txid}:{vout}" for txid, vout in zip(found, vouts, strict=True)]
+        return list(coin_names(txids.take(pa.array(back)), coins.vout[rows]).to_pylist())
 
     def rows(self, rows: Ints) -> tuple[TableRow, ...]:
         """Tell some of the scored coins."""
@@ -150,7 +155,7 @@ class HistoryExplorer:
         return tuple(
             TableRow(
                 name=name,
-                kind=self.kind,
+                kind=self._kind_of(name),
                 amount=self._amount(int(scores.coins.value[k])),
                 bits=float(scores.bits[k]),
                 bits_low=float(scores.bits_low[k]),
@@ -203,7 +208,8 @@ class HistoryExplorer:
         for first, last in [(0, 0), *batches_of(len(left))]:
             rows, scores = left[first:last], self.scores
             columns: dict[str, Any] = {"name": pa.array(self.names(rows), pa.string())}
-            columns["kind"] = pa.array([self.kind] * len(rows), pa.string())
+            kinds = [self._kind_of(name) for name in columns["name"].to_pylist()]
+            columns["kind"] = pa.array(kinds, pa.string())
             columns["amount"] = pc.cast(pa.array(scores.coins.value[rows]), pa.string())
             for name in ("bits", "bits_low", "bits_high", "miss", "steps"):
                 columns[name] = pa.array(getattr(scores, name)[rows], pa.float64())
@@ -284,6 +290,25 @@ class HistoryExplorer:
             notes=about.notes,
             provenance=self._provenance(),
             months=months,
+            script_types=self._script_types(),
+        )
+
+    def _script_types(self) -> tuple[CoinsOfType, ...]:
+        """Give the unspent coins by type of script; nothing where no type is known."""
+        rows = history_table(self.scores, "script-type").to_pylist()
+        if all(row["group"] == SCRIPT_TYPES[0] for row in rows):
+            return ()
+        return tuple(
+            CoinsOfType(
+                script_type=row["group"],
+                coins=row["coins"],
+                amount=self._amount(row["value"]),
+                bits_mean=row["bits_mean"],
+                bits_median=row["bits_median"],
+                bits_by_value=row["bits_by_value"],
+                one_origin=row["certain"],
+            )
+            for row in rows
         )
 
     def _provenance(self) -> dict[str, Any]:
@@ -332,7 +357,9 @@ class HistoryExplorer:
             txid, _, vout = name.rpartition(":")
             if txid and vout.isdecimal() and not self.accounts and tape.find(txid) is not None:
                 return [self._hit("coin", name, "coin", f"Coin {short_id(name)}")]
-            if self.accounts and self._has_account(name):
+            if not self.accounts and name.startswith("pool:") and self._has(name):
+                return [self._hit("coin", name, "coin", f"Pool {short_id(name)}")]
+            if self.accounts and self._has(name):
                 return [self._hit("account", name, "coin", f"Account {short_id(name)}")]
             if not self.accounts and tape.find(name) is not None:
                 return [self._hit("transaction", name, "tx", f"Transaction {short_id(name)}")]
@@ -342,7 +369,7 @@ class HistoryExplorer:
             return []
         return [self._hit("block", str(height), "block", f"Block {height:,}")]
 
-    def _has_account(self, name: str) -> bool:
+    def _has(self, name: str) -> bool:
         try:
             self._walk(name)
         except UnknownName:
@@ -375,23 +402,24 @@ class HistoryExplorer:
         coin = FlowNode(
             id=COIN,
             column=0,
-            kind=self.kind,
+            kind=self._kind_of(found.node),
             name=found.node,
             words=short_id(found.node),
             share=1.0,
         )
-        words = sentence(bits, top_share=top, noun=self.kind)
+        words = sentence(bits, top_share=top, noun=self._kind_of(found.node))
+        is_coin = self._kind_of(found.node) == "coin"
         notes = () if found.balance is not None else (NO_VALUES,)
         return CoinAnswer(
             ledger=self.id,
             digest=self.digest,
             settings=used,
             name=found.node,
-            kind=self.kind,
+            kind=self._kind_of(found.node),
             amount=None if found.balance is None else self._amount(found.balance),
             spent=found.balance is None,
             height=found.height,
-            made_by=None if self.accounts else found.node.rpartition(":")[0],
+            made_by=found.node.rpartition(":")[0] if is_coin else None,
             bits=bits,
             bits_low=found.bits_low,
             bits_high=found.bits_high,
@@ -431,6 +459,8 @@ class HistoryExplorer:
                 href, words = None, f"{'Mint' if mined else 'Account'} {short_id(name)}"
             elif mined:
                 href, words = thing_link(self.id, "tx", bare), f"Mined in {short_id(bare)}"
+            elif name.startswith("pool:"):
+                href, words = None, f"Pool {short_id(name)}, before the history"
             else:
                 href, words = None, f"Coin {short_id(name)}, made before the history"
             rows.append(
@@ -489,6 +519,7 @@ class HistoryExplorer:
         low, high = self._transactions_of(kind, name)
         made = self.scores.coins.transaction
         rows = np.arange(*np.searchsorted(made, [low, high]))
+        rows = rows[self.scores.coins.vout[rows] >= 0]  # a pool belongs to no transaction
         bits, value = self.scores.bits[rows], self.scores.coins.value[rows]
         first = (
             0 if after is None else place_of_cursor(after, self.digest, name, maximum=len(rows)) + 1

@@ -290,7 +290,7 @@ class History:
         return months_table(tuple(MonthEnd(**month) for month in self.manifest.months))
 
     def table(self, group: Grouping = "year") -> pa.Table:
-        """Give bits of the unspent coins by year, month, height, value or age, as last scored."""
+        """Give bits of the unspent coins by year, script type and so on, as last scored."""
         return history_table(self.scores(), group)
 
 

@@ -40,6 +40,7 @@ from coinhaze.explore.models.groups import (
     TransactionLinks,
 )
 from coinhaze.explore.models.ledgers import (
+    CoinsOfType,
     Comparison,
     CompletenessCheck,
     CompletenessRecord,
@@ -105,6 +106,7 @@ __all__ = [
     "Bits",
     "BoundedFigure",
     "CoinAnswer",
+    "CoinsOfType",
     "CommonOrigin",
     "Comparators",
     "Comparison",

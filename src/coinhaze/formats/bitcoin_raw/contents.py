@@ -32,10 +32,24 @@ from coinhaze.formats.bitcoin_raw.wire import (
 from coinhaze.formats.tabular.coin_rows import numbered, rows_of
 from coinhaze.ledger.batches import Batch, Where, table_of
 from coinhaze.ledger.coin_blocks import NOT_KNOWN, CoinBlocks
+from coinhaze.ledger.script_types import (
+    MULTISIG,
+    OTHER,
+    P2PK,
+    P2PKH,
+    P2SH,
+    P2TR,
+    P2WPKH,
+    P2WSH,
+)
 
 DAMAGED = "the file is damaged: copy it again from the node"
 HEADER = 80
 _POOL_SCRIPT = b"\x58\x20"  # version 8 of a witness program: of the coin that holds the pool
+# Types of scripts, by their kinds in script_kernels.
+_SCRIPT_TYPE = np.array(
+    [OTHER, P2PKH, P2SH, P2WPKH, P2WSH, P2TR, P2PK, MULTISIG, OTHER, P2PK], np.uint8
+)
 # Bitcoin Core's IsBIP30Unspendable: later blocks made coins of the same names, so these are lost.
 OVERWRITTEN = {
     "00000000000271a2dc26e7667f8419f2e15416dc6955e5a6c6cdf3f2574dd08e",
@@ -216,6 +230,7 @@ def coin_blocks(
     named = layout.octets[layout.spent_at[:, None] + np.arange(36)]
     coinbase = np.zeros(len(txids), dtype=np.bool_)
     coinbase[layout.after - layout.sizes] = True
+    kinds, _, spendable = _kinds(blocks, layout, network)
     return CoinBlocks(
         heights=columns.height,
         times=columns.time,
@@ -229,7 +244,8 @@ def coin_blocks(
         spent_values=np.full(len(named), NOT_KNOWN, dtype=np.int64),
         made_vouts=numbered(rows_of(outputs)),
         made_values=layout.value,
-        made_spendable=_kinds(blocks, layout, network)[2],
+        made_spendable=spendable,
+        made_scripts=_SCRIPT_TYPE[kinds],
     )
 
 
