@@ -22,7 +22,7 @@ _HRP = "(?:bc|tb|bcrt|ltc|tltc)1"
 _BASE58 = "[1-9A-HJ-NP-Za-km-z]"
 _FORMS = (
     (P2PKH, f"^(?:[1mnLDXy]|t1|tm){_BASE58}{{24,34}}$"),
-    (P2SH, f"^(?:[32MQA97]|t3|t2){_BASE58}{{24,34}}$"),
+    (P2SH, f"^(?:[32MQA789]|t3|t2){_BASE58}{{24,34}}$"),
     (P2WPKH, f"^{_HRP}q[02-9ac-hj-np-z]{{38}}$"),
     (P2TR, f"^{_HRP}p[02-9ac-hj-np-z]{{58}}$"),
     (P2WSH, f"^{_HRP}q[02-9ac-hj-np-z]{{58}}$"),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,6 @@ from coinhaze.formats.bitcoin_raw.wire import (
     Octets,
     id_letters,
     id_text,
-    merkle_root,
     text_column,
 )
 from coinhaze.formats.tabular.coin_rows import numbered, rows_of
@@ -296,25 +294,20 @@ class _Layout:
 
 def _checked_txids(blocks: Sequence[BlockBytes], layout: _Layout, source: Path | str) -> Octets:
     """Hash all transactions, and hold them against the Merkle roots in the headers."""
-    plain = layout.plain.tobytes()
-    ends = layout.lasts[:, 0].tolist()
-    starts = [0, *ends[:-1]]
-    txids = [
-        sha256(sha256(plain[a:b]).digest()).digest() for a, b in zip(starts, ends, strict=True)
-    ]
-    first = 0
-    for block, last in zip(blocks, layout.after.tolist(), strict=True):
-        try:
-            root = merkle_root(txids[first:last])
-        except Malformed as error:
-            raise LedgerError(f"{source}: block {block.height}", str(error)) from None
-        if root != block.octets[36:68]:
+    from coinhaze.formats.bitcoin_raw.hash_kernels import double_hashes, merkle_roots
+
+    txids: Octets = double_hashes(layout.plain, layout.lasts[:, 0])
+    roots, twice = merkle_roots(txids, layout.after)
+    for block, root, repeated in zip(blocks, roots, twice.tolist(), strict=True):
+        if repeated:
+            what = "transactions that stand in the block twice"
+            raise LedgerError(f"{source}: block {block.height}", what)
+        if root.tobytes() != block.octets[36:68]:
             what = "the transactions do not give the Merkle root in the header"
             raise LedgerError(
-                f"{source}: block {block.height}", what, value=id_text(root), fix=DAMAGED
+                f"{source}: block {block.height}", what, value=id_text(root.tobytes()), fix=DAMAGED
             )
-        first = last
-    return np.frombuffer(b"".join(txids), np.uint8).reshape(-1, 32)
+    return txids
 
 
 def _refuse_pool(blocks: Sequence[BlockBytes], layout: _Layout, source: Path | str) -> None:
