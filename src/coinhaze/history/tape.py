@@ -43,6 +43,10 @@ class Tape:
     path: Path
     manifest: Manifest
 
+    def __reduce__(self) -> tuple[type[Tape], tuple[Path, Manifest]]:
+        """Send other processes the path: they map the files themselves."""
+        return Tape, (self.path.absolute(), self.manifest)
+
     @cached_property
     def pieces(self) -> tuple[TapePiece, ...]:
         """The pieces, mapped."""
