@@ -33,8 +33,9 @@ import numpy as np
 
 from coinhaze.history import History
 from coinhaze.history.lists import bounds_by_lists, list_bytes
+from coinhaze.history.live_coins import LiveCoins
 from coinhaze.history.pass_kernels import HALF, pass_gathers
-from coinhaze.history.score import LiveCoins, TapeDraws
+from coinhaze.history.score import TapeDraws
 from coinhaze.ledger.coin_blocks import CoinBlocks
 from coinhaze.measures.confidence import rounding_slack, row_ends
 from coinhaze.measures.elementary import expm1_at_most
@@ -146,9 +147,9 @@ def sixteen_bits(history: History, name: str) -> list[tuple[int, float, float]]:
         mixed = sources > 1
         found.append((draws, float(fits.mean()), float(fits[live].mean())))
         print(
-            f"{name}, {draws} draws: 16 bits for {fits.mean():.1%} of rows, {fits[live].mean():.1%} "
-            f"of coins; of those with several sources {fits[mixed].mean():.1%} and "
-            f"{fits[live[mixed[live]]].mean():.1%}",
+            f"{name}, {draws} draws: 16 bits for {fits.mean():.1%} of rows, "
+            f"{fits[live].mean():.1%} of coins; of those with several sources "
+            f"{fits[mixed].mean():.1%} and {fits[live[mixed[live]]].mean():.1%}",
             flush=True,
         )
     return found

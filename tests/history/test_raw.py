@@ -124,9 +124,12 @@ def test_threads_change_no_byte(
     # The first fault of the chain is told, whichever is found first.
     bad = block(name(blocks[9]), [coinbase(10), transaction([spend((b"\5" * 32, 0))], [
         pay(1, pay_to_key_hash(1))])])  # fmt: skip
-    wrong = bytearray(block(name(bad), [coinbase(11)]))
+    after = [bad]
+    for height in range(11, 25):
+        after.append(block(name(after[-1]), [coinbase(height)]))
+    wrong = bytearray(after[-1])
     wrong[-1] ^= 1
-    (folder / "blk00000.dat").write_bytes(file_of([bytes(wrong), bad, *blocks[:10]]))
+    (folder / "blk00000.dat").write_bytes(file_of([bytes(wrong), *after[:-1], *blocks[:10]]))
     with pytest.raises(LedgerError, match=r"block 10: .*not there"):
         History.index(tmp_path / "y", folder / "blk00000.dat")
 

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 
 import coinhaze
 from coinhaze import CoinLedger, History, LedgerError, ResourceError, UsageError
-from coinhaze.history.score import LiveCoins, TapeDraws, score_rows
+from coinhaze.history.live_coins import LiveCoins
+from coinhaze.history.score import TapeDraws, score_rows
 from coinhaze.ledger.coin_blocks import blocks_of
 from coinhaze.ledger.coins import POOLS
 from coinhaze.simulate import simulate_week
 from coinhaze.simulate.history import bitcoin_history
 from coinhaze.solve.pool import Budget
-from history.tape_twin import Twin, twin_of
+from history.tape_twin import Coin, Pool, Twin, twin_of
 from properties.comparison import profile
 from properties.strategies import transactions
 
@@ -121,11 +122,12 @@ def agree_with(history: History, twin: Twin) -> None:
     assert weights == pytest.approx([float(w) for _, w in terms], rel=1e-15)
     assert history.manifest.slots == twin.used
     pools = [p for p in twin.pools.values() if p.value > 0]
-    held = sorted((c.row, c.value) for c in [*twin.coins.values(), *pools] if c.value > 0)
+    things: list[Coin | Pool] = [*twin.coins.values(), *pools]
+    held = sorted((c.row, c.value) for c in things if c.value > 0)
     coins = LiveCoins.of(history.tape)
     assert sorted(zip(coins.row.tolist(), coins.value.tolist(), strict=True)) == held
     assert sorted(coins.steps) == pytest.approx(
-        sorted(float(c.steps) for c in [*twin.coins.values(), *pools] if c.value > 0), rel=1e-14
+        sorted(float(c.steps) for c in things if c.value > 0), rel=1e-14
     )
     rows = np.arange(len(twin.rows))
     bits = [-sum(float(p) * math.log2(p) for p in row.distribution.values()) for row in twin.rows]

@@ -39,7 +39,9 @@ def test_a_tape_is_sent_by_its_path(tmp_path: Path) -> None:
     tape = history.tape
     scored = tuple(tape.scored_in(np.arange(history.manifest.rows)))
     assert len(tape.pieces[0]) > 0
-    for k, work in enumerate((TapeDraws(tape, scored, 1, np.float64), TapeColumns(tape, scored))):
+    works: list[TapeDraws | TapeColumns] = [TapeDraws(tape, scored, 1, np.float64)]
+    works.append(TapeColumns(tape, scored))
+    for k, work in enumerate(works):
         write_packed(work, tmp_path / f"{k}.work")
         assert (tmp_path / f"{k}.work").stat().st_size < 8 * history.manifest.rows + 10_000
         sent = map_packed(tmp_path / f"{k}.work")

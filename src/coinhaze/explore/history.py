@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from coinhaze import __version__
 from coinhaze.amounts import Floats, Ints
-from coinhaze.errors import InputError, UnknownName, UsageError
+from coinhaze.errors import UnknownName, UsageError
 from coinhaze.explore.cache import Cache
 from coinhaze.explore.coin.flow import COIN, origin_nodes, straight_flow
 from coinhaze.explore.describe import (
@@ -35,10 +35,11 @@ from coinhaze.explore.distribution import (
     histogram_of_bits,
     place_among,
 )
+from coinhaze.explore.history_parts import origins_between, rest_of, script_types
+from coinhaze.explore.history_search import search_history
 from coinhaze.explore.models import (
     Amount,
     CoinAnswer,
-    CoinsOfType,
     CompletenessCheck,
     CompletenessRecord,
     Curve,
@@ -47,22 +48,18 @@ from coinhaze.explore.models import (
     GroupAnswer,
     GroupKind,
     Histogram,
-    Hit,
     LedgerCard,
     LedgerPage,
     LedgerSummary,
     MonthOfCoins,
     NodeKind,
-    Origin,
     OriginsPage,
-    Other,
     SearchAnswer,
     Sentence,
     TablePage,
     TableRow,
 )
 from coinhaze.explore.query import CoinQuery, Settings, TableQuery, thing_link
-from coinhaze.explore.search import LONGEST, MAXIMUM, SHORTEST, taken_out
 from coinhaze.explore.table import (
     batches_of,
     cursor_at,
@@ -72,16 +69,13 @@ from coinhaze.explore.table import (
     rows_in_ranges,
 )
 from coinhaze.history import History
+from coinhaze.history.live_coins import coin_names
 from coinhaze.history.origins import CoinOrigins
-from coinhaze.history.score import coin_names
-from coinhaze.history.table import history_table
-from coinhaze.ledger.script_types import SCRIPT_TYPES
 from coinhaze.measures.scores import ZERO, rising
 from coinhaze.observer.policies import PROPORTIONAL
 
 ENDS = 10
 MAX_SORTED = 2_000_000  # coins that are sorted by name
-MAX_LOOKED_THROUGH = 100_000_000  # transactions whose ids are looked through for a beginning
 WALKED = 64  # coins whose origins are kept
 OWN, A_COIN, ALL_ROWS = Settings(), CoinQuery(), TableQuery()
 NO_VALUES = "It is spent, or can never be: a history holds the values of unspent coins alone."
@@ -131,7 +125,8 @@ class HistoryExplorer:
     def _sorted_bits(self) -> Floats:
         return rising(self.scores.bits)
 
-    def _amount(self, smallest: int) -> Amount:
+    def amount(self, smallest: int) -> Amount:
+        """Give an amount as it is shown."""
         unit = self.history.unit
         shown = amount_words(str(smallest), unit.decimals, unit.symbol)
         return Amount(smallest=str(smallest), shown=shown, unit=unit.symbol or None)
@@ -156,7 +151,7 @@ class HistoryExplorer:
             TableRow(
                 name=name,
                 kind=self._kind_of(name),
-                amount=self._amount(int(scores.coins.value[k])),
+                amount=self.amount(int(scores.coins.value[k])),
                 bits=float(scores.bits[k]),
                 bits_low=float(scores.bits_low[k]),
                 bits_high=float(scores.bits_high[k]),
@@ -270,7 +265,7 @@ class HistoryExplorer:
         months = tuple(
             MonthOfCoins(
                 **{name: value for name, value in month.items() if name != "value"},
-                amount=self._amount(int(month["value"])),
+                amount=self.amount(int(month["value"])),
             )
             for month in about.months
         )
@@ -290,25 +285,7 @@ class HistoryExplorer:
             notes=about.notes,
             provenance=self._provenance(),
             months=months,
-            script_types=self._script_types(),
-        )
-
-    def _script_types(self) -> tuple[CoinsOfType, ...]:
-        """Give the unspent coins by type of script; nothing where no type is known."""
-        rows = history_table(self.scores, "script-type").to_pylist()
-        if all(row["group"] == SCRIPT_TYPES[0] for row in rows):
-            return ()
-        return tuple(
-            CoinsOfType(
-                script_type=row["group"],
-                coins=row["coins"],
-                amount=self._amount(row["value"]),
-                bits_mean=row["bits_mean"],
-                bits_median=row["bits_median"],
-                bits_by_value=row["bits_by_value"],
-                one_origin=row["certain"],
-            )
-            for row in rows
+            script_types=script_types(self),
         )
 
     def _provenance(self) -> dict[str, Any]:
@@ -323,82 +300,19 @@ class HistoryExplorer:
 
     def search(self, query: str) -> SearchAnswer:
         """Find a transaction, coin, account or block, or transactions whose id begins so."""
-        text = taken_out(query)
-        if not text:
-            raise InputError("nothing to look for: paste a transaction id, txid:vout or a height")
-        hits = self._named(text)
-        understood = hits[0].kind.capitalize() if hits else f"a name, {short_id(text)}"
-        note = None
-        if not hits and len(text) >= SHORTEST:
-            hits = self._beginning(text)
-            understood = f"the beginning of a name, {short_id(text)}" if hits else understood
-        if not hits:
-            note = "Nothing in this history has this name or begins with it."
-            if len(text) < SHORTEST:
-                note = f"Beginnings of names need {SHORTEST} letters or more. {note}"
-        return SearchAnswer(
-            query=query[:LONGEST],
-            understood=understood,
-            hits=tuple(hits[:MAXIMUM]),
-            more=len(hits) > MAXIMUM,
-            note=note,
-        )
+        return search_history(self, query)
 
-    def _hit(self, kind: Any, name: str, page: str, words: str) -> Hit:
-        return Hit(
-            kind=kind, ledger=self.id, name=name, words=words,
-            href=thing_link(self.id, page, name),
-        )  # fmt: skip
-
-    def _named(self, text: str) -> list[Hit]:
-        digits = text.replace(",", "").removeprefix("#")
-        tape = self.history.tape
-        for name in dict.fromkeys((text, text.lower())):
-            txid, _, vout = name.rpartition(":")
-            if txid and vout.isdecimal() and not self.accounts and tape.find(txid) is not None:
-                return [self._hit("coin", name, "coin", f"Coin {short_id(name)}")]
-            if not self.accounts and name.startswith("pool:") and self._has(name):
-                return [self._hit("coin", name, "coin", f"Pool {short_id(name)}")]
-            if self.accounts and self._has(name):
-                return [self._hit("account", name, "coin", f"Account {short_id(name)}")]
-            if not self.accounts and tape.find(name) is not None:
-                return [self._hit("transaction", name, "tx", f"Transaction {short_id(name)}")]
-        about = self.history.manifest
-        height = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 18 else -1
-        if not 0 <= about.first_height <= height <= about.last_height:
-            return []
-        return [self._hit("block", str(height), "block", f"Block {height:,}")]
-
-    def _has(self, name: str) -> bool:
-        try:
-            self._walk(name)
-        except UnknownName:
-            return False
-        return True
-
-    def _beginning(self, text: str) -> list[Hit]:
-        if self.accounts:
-            every = self.names(np.arange(len(self.scores)))
-            found = [name for name in every if name.startswith(text)][: MAXIMUM + 1]
-            return [self._hit("account", n, "coin", f"Account {short_id(n)}") for n in found]
-        if len(self.history) > MAX_LOOKED_THROUGH:
-            raise UsageError(
-                f"more than {MAX_LOOKED_THROUGH:,} transactions are not looked through for a "
-                "beginning: paste the whole id"
-            )
-        names = self.history.tape.beginning(text.lower(), MAXIMUM + 1)
-        return [self._hit("transaction", n, "tx", f"Transaction {short_id(n)}") for n in names]
-
-    def _walk(self, name: str) -> CoinOrigins:
+    def walk(self, name: str) -> CoinOrigins:
+        """Give the origins of a coin or an account; those that were found last are kept."""
         return self._walked.make(name, lambda: self.history.origins(name))
 
     def coin(self, name: str, query: CoinQuery = A_COIN) -> CoinAnswer:
         """Give a coin's page: its bits, and the origins that a walk back over the tape finds."""
-        used, found = self.settings(query), self._walk(name)
+        used, found = self.settings(query), self.walk(name)
         bits = 0.0 if found.bits_high <= ZERO else found.bits
         top = min(found.origins[0].probability, 1.0)
-        origins = self._origins(found, 0, query.top)
-        other = _rest(found, 0, len(origins))
+        origins = origins_between(self, found, 0, query.top)
+        other = rest_of(found, 0, len(origins))
         coin = FlowNode(
             id=COIN,
             column=0,
@@ -416,7 +330,7 @@ class HistoryExplorer:
             settings=used,
             name=found.node,
             kind=self._kind_of(found.node),
-            amount=None if found.balance is None else self._amount(found.balance),
+            amount=None if found.balance is None else self.amount(found.balance),
             spent=found.balance is None,
             height=found.height,
             made_by=found.node.rpartition(":")[0] if is_coin else None,
@@ -449,33 +363,11 @@ class HistoryExplorer:
             provenance=self._provenance(),
         )  # fmt: skip
 
-    def _origins(self, found: CoinOrigins, first: int, last: int) -> tuple[Origin, ...]:
-        rows = []
-        for k, origin in enumerate(found.origins[first:last], first):
-            name = origin.source
-            mined = name.startswith(("tx:", "mint:"))
-            bare = name.removeprefix("tx:")
-            if self.accounts:
-                href, words = None, f"{'Mint' if mined else 'Account'} {short_id(name)}"
-            elif mined:
-                href, words = thing_link(self.id, "tx", bare), f"Mined in {short_id(bare)}"
-            elif name.startswith("pool:"):
-                href, words = None, f"Pool {short_id(name)}, before the history"
-            else:
-                href, words = None, f"Coin {short_id(name)}, made before the history"
-            rows.append(
-                Origin(
-                    rank=k, name=name, words=words, kind="mined" if mined else "earlier",
-                    share=min(origin.probability, 1.0), href=href,
-                )
-            )  # fmt: skip
-        return tuple(rows)
-
     def origins(
         self, name: str, query: Settings = OWN, *, after: str | None = None, limit: int = 100
     ) -> OriginsPage:
         """Give some of a coin's origins, largest first."""
-        used, found = self.settings(query).settings, self._walk(name)
+        used, found = self.settings(query).settings, self.walk(name)
         total = len(found.origins)
         first = 0
         if after is not None:
@@ -486,15 +378,15 @@ class HistoryExplorer:
             name=name,
             settings=used,
             total=total,
-            rows=self._origins(found, first, last),
-            other=_rest(found, first, last),
+            rows=origins_between(self, found, first, last),
+            other=rest_of(found, first, last),
             after=cursor_at(last - 1, self.digest, name) if 0 < last < total else None,
         )
 
     def origin_batches(self, name: str, query: Settings = OWN) -> Iterator[pa.RecordBatch]:
         """Give all of a coin's origins, as columns; the first batch is empty."""
         self.settings(query)
-        found = self._walk(name).origins
+        found = self.walk(name).origins
         for first, last in [(0, 0), *batches_of(len(found))]:
             some = found[first:last]
             yield pa.record_batch(
@@ -539,7 +431,7 @@ class HistoryExplorer:
             name=name,
             time=int(times[0]) if times[0] >= 0 else None,
             height=int(heights[0]) if heights[0] >= 0 else None,
-            total=self._amount(int(value.sum())),
+            total=self.amount(int(value.sum())),
             coins=len(rows),
             unspent=len(rows),
             bits_low=float(bits.min()) if known else None,
@@ -576,9 +468,3 @@ class HistoryExplorer:
 
     comparators = shared = destinations = what_if = wallet = _refuse
     screen = statement = statement_file = _refuse
-
-
-def _rest(found: CoinOrigins, first: int, last: int) -> Other:
-    shown = sum(o.probability for o in found.origins[first:last])
-    rest = len(found.origins) - (last - first)
-    return Other(count=rest, share=min(max(1.0 - shown, 0.0), 1.0) if rest else 0.0)

@@ -19,9 +19,10 @@ from coinhaze.history import files
 from coinhaze.history.files import Manifest
 from coinhaze.history.indexer import AT_ONCE, PIECE_ROWS, Indexer
 from coinhaze.history.lists import narrowed
+from coinhaze.history.live_coins import LiveCoins
 from coinhaze.history.origins import CoinOrigins, coin_origins
 from coinhaze.history.over_time import MonthEnd, changed_rows, month_ends, months_table
-from coinhaze.history.score import HistoryScores, LiveCoins, RowScores, score_rows, stored
+from coinhaze.history.score import HistoryScores, RowScores, score_rows, stored
 from coinhaze.history.sources import (
     BlockSource,
     following,

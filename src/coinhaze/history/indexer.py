@@ -23,15 +23,11 @@ from coinhaze.history import files
 from coinhaze.history.columns import Columns, write_transactions
 from coinhaze.history.files import Manifest, PieceFiles
 from coinhaze.history.index_kernels import (
-    FAULTS,
-    POOL_SHORT,
-    TWICE,
-    UNKNOWN,
-    VALUES,
     advance,
     take_back,
 )
 from coinhaze.history.live import Live, Words
+from coinhaze.history.names import fault_of, id_of, names_of, transaction_name
 from coinhaze.history.pool_kernels import OPENED
 from coinhaze.history.row_kernels import (
     ALL_ROWS,
@@ -55,7 +51,7 @@ from coinhaze.history.row_kernels import (
     write_changes,
 )
 from coinhaze.ledger.coin_blocks import HASH, NOT_KNOWN, CoinBlocks, PoolFlows, months_of
-from coinhaze.ledger.coins import DUPLICATE_COINBASES, POOLS
+from coinhaze.ledger.coins import POOLS
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.ledger.text import text_hashes
 
@@ -66,27 +62,6 @@ _NO_POOLS = PoolFlows(_NONE, _NONE, _NONE, np.zeros(len(POOLS), np.int64))
 AT_ONCE = 1 << 16  # transactions that are indexed at a time
 # All live coins are written down at a commit: there is one once as many were made anew.
 LIVE_SHARE = 1
-
-
-def id_of(octets: bytes) -> str:
-    """Write an id as people do: backwards, in hex."""
-    return octets[::-1].hex()
-
-
-def octets_of_id(txid: str) -> bytes | None:
-    """Give the bytes of an id that is a hash, marked or not by a height."""
-    base = txid.split("@")[0]
-    try:
-        return bytes.fromhex(base)[::-1] if len(base) == 64 else None
-    except ValueError:
-        return None
-
-
-def transaction_name(octets: bytes, height: int) -> str:
-    """Name a transaction by its hash; the lost one of a duplicate id also by its height."""
-    txid = id_of(octets)
-    lost = DUPLICATE_COINBASES.get(txid, (None, None))[0]
-    return f"{txid}@{height}" if lost == height else txid
 
 
 def refuse_other_kind(manifest: Manifest, blocks: CoinBlocks, where: str) -> None:
@@ -255,7 +230,7 @@ class Indexer:
             *np.empty((2, largest), np.int64),
         )
         if fault:
-            raise _fault(blocks, where, fault, t, at)
+            raise fault_of(blocks, where, fault, t, at)
         if logged:  # a block that can be taken back leaves none behind
             self._write_changes(log_slots[: int(counts[LOG_SLOTS]), SLOT_WORDS])
         taken.spent = log_spent[: int(counts[LOG_SPENT])].copy()
@@ -265,7 +240,7 @@ class Indexer:
         self._append_sources(blocks, source_row[:made], source_input[:made])
         column["transactions", "id"][tx].view(np.uint8).reshape(-1, HASH)[:] = blocks.ids
         if self.manifest.names == "text":
-            self.pending["names"].append(pa.table({"id": _names(blocks)}))
+            self.pending["names"].append(pa.table({"id": names_of(blocks)}))
         self.pending["blocks"].append(
             pa.table({"height": blocks.heights, "time": blocks.times, "transactions": blocks.sizes})
         )
@@ -446,33 +421,3 @@ class Indexer:
 
 def _words(ids: npt.NDArray[np.uint8]) -> Words:
     return np.ascontiguousarray(ids).view(np.uint64).reshape(-1, HASH // 8)
-
-
-def _names(blocks: CoinBlocks) -> pa.Array:
-    """Give the names of transactions as text."""
-    if blocks.names is not None:
-        return blocks.names.cast(pa.large_string())
-    heights = np.repeat(blocks.heights, blocks.sizes).tolist()
-    pairs = zip(blocks.ids, heights, strict=True)
-    return pa.array([transaction_name(i.tobytes(), h) for i, h in pairs], pa.large_string())
-
-
-def _fault(blocks: CoinBlocks, where: str, fault: int, t: int, at: int) -> LedgerError:
-    """Say which transaction breaks a rule, and at what height."""
-    height = int(np.repeat(blocks.heights, blocks.sizes)[t])
-    place = f"{where}: block {height}" if height >= 0 else where
-    name = id_of(blocks.ids[t].tobytes()) if blocks.names is None else blocks.names[t].as_py()
-    value: object = name
-    if fault in (UNKNOWN, VALUES):
-        maker = (
-            id_of(blocks.spent_ids[at].tobytes())
-            if blocks.spent_names is None
-            else blocks.spent_names[at].as_py()
-        )
-        value = f"{maker}:{blocks.spent_vouts[at]}"
-    if fault == POOL_SHORT and blocks.pools is not None:
-        value = f"pool:{POOLS[int(blocks.pools.pool[at])]}"
-    if fault == TWICE:
-        value = f"{name}:{blocks.made_vouts[at]}"
-    what = f"transaction {name}: {FAULTS[fault]}"
-    return LedgerError(place, what, value=value, fix="the history is as it was at its last commit")

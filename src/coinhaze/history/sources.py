@@ -15,7 +15,8 @@ from coinhaze.formats.money import unit_of
 from coinhaze.formats.registry import format_of, is_store
 from coinhaze.history.accounts import account_blocks
 from coinhaze.history.files import Manifest
-from coinhaze.history.indexer import id_of, refuse_other_kind
+from coinhaze.history.indexer import refuse_other_kind
+from coinhaze.history.names import id_of
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.ledger.coin_blocks import CoinBlocks, blocks_of
 from coinhaze.ledger.completeness import (
