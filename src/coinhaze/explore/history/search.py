@@ -1,4 +1,4 @@
-"""Search in a whole history: for complete names, and for beginnings of ids."""
+"""What a person pasted, found in a whole history."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coinhaze.errors import InputError, UnknownName, UsageError
-from coinhaze.explore.describe import short_id
-from coinhaze.explore.models import Hit, SearchAnswer
+from coinhaze.explore.describe import (
+    short_id,
+)
+from coinhaze.explore.models import (
+    Hit,
+    SearchAnswer,
+)
 from coinhaze.explore.query import thing_link
 from coinhaze.explore.search import LONGEST, MAXIMUM, SHORTEST, taken_out
 
 if TYPE_CHECKING:
-    from coinhaze.explore.history import HistoryExplorer
+    from coinhaze.explore.history.explorer import HistoryExplorer
+
 
 MAX_LOOKED_THROUGH = 100_000_000  # transactions whose ids are looked through for a beginning
 

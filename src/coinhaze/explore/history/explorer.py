@@ -1,4 +1,4 @@
-"""A whole history, explored: what pages show of a window, from a tape and its kept scores.
+"""A whole history, explored: what pages show of a window, from a tape and its scores.
 
 It answers the questions of an `Explorer` that a history can answer, with the same models, and
 refuses the others by name. Figures are those of the last commit.
@@ -18,33 +18,24 @@ from coinhaze import __version__
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UnknownName, UsageError
 from coinhaze.explore.cache import Cache
-from coinhaze.explore.coin.flow import COIN, origin_nodes, straight_flow
 from coinhaze.explore.describe import (
     amount_words,
-    band_words,
-    bits_words,
-    equal_words,
-    range_words,
-    sentence,
-    short_id,
-    though_words,
 )
 from coinhaze.explore.distribution import (
     curve_among,
     density_among,
     histogram_of_bits,
-    place_among,
 )
-from coinhaze.explore.history_parts import origins_between, rest_of, script_types
-from coinhaze.explore.history_search import search_history
+from coinhaze.explore.history.coin import answer_coin, origin_rows, rest_of
+from coinhaze.explore.history.search import search_history
 from coinhaze.explore.models import (
     Amount,
     CoinAnswer,
+    CoinsOfType,
     CompletenessCheck,
     CompletenessRecord,
     Curve,
     Density,
-    FlowNode,
     GroupAnswer,
     GroupKind,
     Histogram,
@@ -55,7 +46,6 @@ from coinhaze.explore.models import (
     NodeKind,
     OriginsPage,
     SearchAnswer,
-    Sentence,
     TablePage,
     TableRow,
 )
@@ -71,14 +61,15 @@ from coinhaze.explore.table import (
 from coinhaze.history import History
 from coinhaze.history.live_coins import coin_names
 from coinhaze.history.origins import CoinOrigins
+from coinhaze.history.table import history_table
+from coinhaze.ledger.script_types import SCRIPT_TYPES
 from coinhaze.measures.scores import ZERO, rising
 from coinhaze.observer.policies import PROPORTIONAL
 
 ENDS = 10
 MAX_SORTED = 2_000_000  # coins that are sorted by name
-WALKED = 64  # coins whose origins are kept
+WALKED = 64  # coins whose origins are cached
 OWN, A_COIN, ALL_ROWS = Settings(), CoinQuery(), TableQuery()
-NO_VALUES = "It is spent, or can never be: a history holds the values of unspent coins alone."
 
 
 class HistoryExplorer:
@@ -103,7 +94,8 @@ class HistoryExplorer:
         """What is scored."""
         return "account" if self.accounts else "coin"
 
-    def _kind_of(self, name: str) -> NodeKind:
+    def kind_of(self, name: str) -> NodeKind:
+        """Say what something that is scored is by its name: a pool, or what all else is."""
         return "pool" if name.startswith("pool:") else self.kind
 
     def settings(self, query: Any) -> Any:
@@ -122,11 +114,12 @@ class HistoryExplorer:
         return query.model_copy(update=changes)
 
     @cached_property
-    def _sorted_bits(self) -> Floats:
+    def sorted_bits(self) -> Floats:
+        """The bits of all scored coins, rising."""
         return rising(self.scores.bits)
 
     def amount(self, smallest: int) -> Amount:
-        """Give an amount as it is shown."""
+        """Say an amount in the history's unit."""
         unit = self.history.unit
         shown = amount_words(str(smallest), unit.decimals, unit.symbol)
         return Amount(smallest=str(smallest), shown=shown, unit=unit.symbol or None)
@@ -150,7 +143,7 @@ class HistoryExplorer:
         return tuple(
             TableRow(
                 name=name,
-                kind=self._kind_of(name),
+                kind=self.kind_of(name),
                 amount=self.amount(int(scores.coins.value[k])),
                 bits=float(scores.bits[k]),
                 bits_low=float(scores.bits_low[k]),
@@ -203,7 +196,7 @@ class HistoryExplorer:
         for first, last in [(0, 0), *batches_of(len(left))]:
             rows, scores = left[first:last], self.scores
             columns: dict[str, Any] = {"name": pa.array(self.names(rows), pa.string())}
-            kinds = [self._kind_of(name) for name in columns["name"].to_pylist()]
+            kinds = [self.kind_of(name) for name in columns["name"].to_pylist()]
             columns["kind"] = pa.array(kinds, pa.string())
             columns["amount"] = pc.cast(pa.array(scores.coins.value[rows]), pa.string())
             for name in ("bits", "bits_low", "bits_high", "miss", "steps"):
@@ -213,7 +206,7 @@ class HistoryExplorer:
     def histogram(self, query: Settings = OWN) -> Histogram:
         """Give all unspent coins by bits."""
         self.settings(query)
-        return histogram_of_bits(self._sorted_bits)
+        return histogram_of_bits(self.sorted_bits)
 
     def density(self, query: Settings = OWN) -> Density:
         """Give all unspent coins by bits and steps."""
@@ -256,7 +249,7 @@ class HistoryExplorer:
     def curve(self, query: Settings = OWN) -> Curve:
         """Give the history's line of a comparison."""
         self.settings(query)
-        bits, share = curve_among(self._sorted_bits)
+        bits, share = curve_among(self.sorted_bits)
         return Curve(card=self.card(), summary=self.summary(), bits=bits, share=share)
 
     def ledger(self, query: Settings = OWN) -> LedgerPage:
@@ -283,12 +276,31 @@ class HistoryExplorer:
                 missing_heights=record.holes,
             ),
             notes=about.notes,
-            provenance=self._provenance(),
+            provenance=self.provenance(),
             months=months,
-            script_types=script_types(self),
+            script_types=self._script_types(),
         )
 
-    def _provenance(self) -> dict[str, Any]:
+    def _script_types(self) -> tuple[CoinsOfType, ...]:
+        """Give the unspent coins by type of script; nothing where no type is known."""
+        rows = history_table(self.scores, "script-type").to_pylist()
+        if all(row["group"] == SCRIPT_TYPES[0] for row in rows):
+            return ()
+        return tuple(
+            CoinsOfType(
+                script_type=row["group"],
+                coins=row["coins"],
+                amount=self.amount(row["value"]),
+                bits_mean=row["bits_mean"],
+                bits_median=row["bits_median"],
+                bits_by_value=row["bits_by_value"],
+                one_origin=row["certain"],
+            )
+            for row in rows
+        )
+
+    def provenance(self) -> dict[str, Any]:
+        """Say what the figures were made from."""
         about = self.history.manifest
         return {
             "software": f"coinhaze {__version__}",
@@ -302,66 +314,13 @@ class HistoryExplorer:
         """Find a transaction, coin, account or block, or transactions whose id begins so."""
         return search_history(self, query)
 
-    def walk(self, name: str) -> CoinOrigins:
-        """Give the origins of a coin or an account; those that were found last are kept."""
-        return self._walked.make(name, lambda: self.history.origins(name))
-
     def coin(self, name: str, query: CoinQuery = A_COIN) -> CoinAnswer:
         """Give a coin's page: its bits, and the origins that a walk back over the tape finds."""
-        used, found = self.settings(query), self.walk(name)
-        bits = 0.0 if found.bits_high <= ZERO else found.bits
-        top = min(found.origins[0].probability, 1.0)
-        origins = origins_between(self, found, 0, query.top)
-        other = rest_of(found, 0, len(origins))
-        coin = FlowNode(
-            id=COIN,
-            column=0,
-            kind=self._kind_of(found.node),
-            name=found.node,
-            words=short_id(found.node),
-            share=1.0,
-        )
-        words = sentence(bits, top_share=top, noun=self._kind_of(found.node))
-        is_coin = self._kind_of(found.node) == "coin"
-        notes = () if found.balance is not None else (NO_VALUES,)
-        return CoinAnswer(
-            ledger=self.id,
-            digest=self.digest,
-            settings=used,
-            name=found.node,
-            kind=self._kind_of(found.node),
-            amount=None if found.balance is None else self.amount(found.balance),
-            spent=found.balance is None,
-            height=found.height,
-            made_by=found.node.rpartition(":")[0] if is_coin else None,
-            bits=bits,
-            bits_low=found.bits_low,
-            bits_high=found.bits_high,
-            method=f"walk back over {found.rows:,} rows of the tape",
-            sentence=Sentence(
-                text=words,
-                equal_origins=2.0**bits,
-                equal=equal_words(bits),
-                band=band_words(bits),
-                though=though_words(top, bits),
-                shown=bits_words(bits, found.bits_low, found.bits_high),
-                range=range_words(found.bits_low, found.bits_high),
-            ),
-            place=place_among(self._sorted_bits, bits),
-            steps=found.steps,
-            steps_nearest=None,
-            sources=len(found.origins),
-            top_share=top,
-            origins=origins,
-            other=other,
-            exposure=None,
-            flow=straight_flow(
-                coin, origin_nodes(origins, other), by="hop",
-                text="Origins of a whole history are drawn straight to the coin.",
-            ),
-            notes=notes,
-            provenance=self._provenance(),
-        )  # fmt: skip
+        return answer_coin(self, name, query)
+
+    def walk(self, name: str) -> CoinOrigins:
+        """Walk a coin back over the tape; the last ones are cached."""
+        return self._walked.make(name, lambda: self.history.origins(name))
 
     def origins(
         self, name: str, query: Settings = OWN, *, after: str | None = None, limit: int = 100
@@ -378,7 +337,7 @@ class HistoryExplorer:
             name=name,
             settings=used,
             total=total,
-            rows=origins_between(self, found, first, last),
+            rows=origin_rows(self, found, first, last),
             other=rest_of(found, first, last),
             after=cursor_at(last - 1, self.digest, name) if 0 < last < total else None,
         )
