@@ -18,14 +18,11 @@ import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
 from coinhaze.formats.tabular.column_use import plain_name
-from coinhaze.formats.tabular.pieces import Piece
+from coinhaze.formats.tabular.delimited import Piece
 from coinhaze.formats.tabular.table_rows import OpenRows, TableLayout, names_in, open_rows
-from coinhaze.formats.transfers.columns import AS_NAMED, ColumnChoice, DescribedColumns
-from coinhaze.formats.transfers.files import described_ledger, export_batches
-from coinhaze.ledger.accounts import AccountLedger
-from coinhaze.ledger.batches import Batch
+from coinhaze.formats.transfers.columns import ColumnChoice, DescribedColumns
+from coinhaze.formats.transfers.files import readers_of_export
 from coinhaze.ledger.columns import CheckedColumns
-from coinhaze.ledger.window import ALL, LedgerWindow
 
 MARK = "amounts as exported, may be rounded: they prove no balance"
 _THOUSANDS = r"^[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$"
@@ -137,25 +134,6 @@ def recognises(head: bytes) -> bool:
     return not head.lstrip().startswith((b"{", b"[")) and _Export.by(names_in(head)) is not None
 
 
-def batches(path: Path, *, choice: ColumnChoice = AS_NAMED) -> Iterator[Batch]:
-    """Read one file for a store."""
-    return export_batches(path, lambda: _opened(path, choice))
-
-
-def ledger(
-    sources: Sequence[Path],
-    *,
-    complete: bool = False,
-    token: str | None = None,
-    window: LedgerWindow = ALL,
-    unknown: str = "error",
-    choice: ColumnChoice = AS_NAMED,
-) -> AccountLedger:
-    """Read files as one ledger."""
-    opened = (_opened(path, choice) for path in sources)
-    return described_ledger(opened, complete=complete, token=token, window=window, unknown=unknown)
-
-
 def _opened(path: Path, choice: ColumnChoice) -> tuple[OpenRows, DescribedColumns]:
     rows = open_rows(path)
     export = _Export.by(rows.names)
@@ -184,3 +162,6 @@ def _pieces(rows: OpenRows, export: _Export, layout: TableLayout) -> Iterator[Pi
         kept = export.piece(piece)
         yield replace(kept, first=first)
         first += len(kept.columns)
+
+
+batches, ledger = readers_of_export(_opened)
