@@ -57,6 +57,7 @@ from coinhaze.solve.source import (
     opening_before,
 )
 from coinhaze.solve.structure.structure import Structure
+from coinhaze.threads import at_most
 
 
 def facts_of(scores: Scores) -> dict[str, Any]:
@@ -233,8 +234,9 @@ class LedgerCache:
             lambda: absorbing_chain(layers[1].value, **only(self.settings, CHAIN_SETTINGS)),
             lambda: BoundedChain.of(layers[2].value),
         ]
-        for (_, _, share), k, make in zip(LADDER, self.keys, makers, strict=True):
-            layers.append(work.layer(k, layers, make, share))
+        with at_most(scoring.get("threads")):
+            for (_, _, share), k, make in zip(LADDER, self.keys, makers, strict=True):
+                layers.append(work.layer(k, layers, make, share))
         limits = only(scoring, SCORE_SETTINGS | LIMITS)
         if strict:
             refuse_incomplete(layers[1].value)
