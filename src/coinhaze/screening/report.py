@@ -383,7 +383,8 @@ def _found(found: Screening, limit: int, unit: Unit, title: str = "What was foun
     what = "holding money at the end" if found.every else "named"
     count = int(found.reached().sum())
     some = f"{len(found):,} node{'' if len(found) == 1 else 's'}"
-    lines = [f"Of {some} {what}, {count:,} hold or held money from the list by some rule."]
+    holds = "holds or held" if count == 1 else "hold or held"
+    lines = [f"Of {some} {what}, {count:,} {holds} money from the list by some rule."]
     lines += [_deposit_words(found, name) for name in found.deposits]
     lines += _apart(found, unit)
     lines += [f"{policy}: {POLICIES[policy].meaning}" for policy in found.policies if len(every)]
@@ -490,7 +491,10 @@ def _rules(found: Screening, unit: Unit) -> Section:
             "are the rest of the ledger."
         )
     if len(whole) < len(found.policies):
-        lines.append("-: haircut and poison follow no single units, so these do not add up.")
+        lines.append(
+            "Where there is a dash: haircut and poison follow no single units, so their amounts "
+            "do not add up."
+        )
     columns = tuple((name, LEFT if name == "policy" else RIGHT) for name in names)
     return Section("By which rule", tuple(lines), columns=columns, rows=tuple(rows))
 
@@ -525,7 +529,7 @@ def _certainty(found: Screening) -> tuple[str, ...]:
         lines.append(f"{PROPORTIONAL.column}: {off} (1 is all of a balance). This is proven.")
     exact = [policy for policy in found.policies if policy != PROPORTIONAL.column]
     if exact:
-        lines.append(f"{', '.join(exact)}: exact, in whole units of the smallest coin.")
+        lines.append(f"{', '.join(exact)}: exact, in whole smallest units of the money.")
     if sum(found.taint.balance.ints()) >= MANY_DIGITS:
         lines.append("Amounts of more than 15 digits are rounded here; a .csv has every digit.")
     nulls = int(np.isnan(found.shares[found.policies[0]]).sum())

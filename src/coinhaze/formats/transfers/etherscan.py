@@ -7,6 +7,7 @@ they were exported, which nobody can see; so they are read only with `decimals`,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,11 +27,13 @@ from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.batches import Batch
 from coinhaze.ledger.columns import CheckedColumns
 from coinhaze.ledger.window import ALL, LedgerWindow
+from coinhaze.units import Unit, unit_named, unit_of_token
 
 MARK = "amounts as exported, may be rounded: they prove no balance"
 _THOUSANDS = r"^[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$"
 _BOTH = "one of them is 0 in every row of an export: export it again"
 _PENDING = "wait until it is in a block and export again, or take the row out if it moved nothing"
+_CURRENCY = re.compile(r"Value_IN\(([A-Za-z][A-Za-z0-9]{0,15})\)", re.IGNORECASE)
 _ZERO = r"^0*\.?0*$"
 # Plain names of what every export has; older ones call the first Txhash.
 _SHARED = {
@@ -153,7 +156,24 @@ def ledger(
 ) -> AccountLedger:
     """Read files as one ledger."""
     opened = (_opened(path, choice) for path in sources)
-    return described_ledger(opened, complete=complete, token=token, window=window, unknown=unknown)
+    found = described_ledger(opened, complete=complete, token=token, window=window, unknown=unknown)
+    return found if found.unit is not None else replace(found, unit=_unit(sources, choice))
+
+
+def _unit(sources: Sequence[Path], choice: ColumnChoice) -> Unit | None:
+    """Give the currency that the headers name, as in `Value_IN(ETH)`; None if they do not agree."""
+    named = set()
+    for path in sources:
+        rows = open_rows(path)
+        rows.close()
+        export = _Export.by(rows.names)
+        found = None if export is None else _CURRENCY.fullmatch(export.came)
+        named.add("" if found is None else found[1].upper())
+    symbol = named.pop() if len(named) == 1 else ""
+    known = unit_of_token(symbol)
+    if not symbol or (known is not None and known.decimals != choice.decimals):
+        return None
+    return unit_named(f"{symbol}:{choice.decimals}")
 
 
 def _opened(path: Path, choice: ColumnChoice) -> tuple[OpenRows, DescribedColumns]:
