@@ -356,6 +356,7 @@ def _short(found: Screening, about: Statement, unit: Unit) -> Section:
             if not balance[k]:
                 held = _held_before(found, row, unit)
             lines.append(f"{names[k]}: {much} of {held}.")
+    lines += _only_mixed(found)
     lines.append(f"All figures: {reading_words(found.graph.settings)}; rules as named.")
     there = f"{len(found.found):,} of {len(found.found) + len(found.missing):,}"
     not_found = f"; not found: {first_few(found.missing)}" if found.missing else ""
@@ -416,7 +417,7 @@ def _deposit_words(found: Screening, name: str) -> str:
 
 
 def _apart(found: Screening, unit: Unit) -> Iterator[str]:
-    """Describe what is set apart: burned money, dust, and what one rule alone finds."""
+    """Describe what is set apart: burned money and dust."""
     policy = found.policies[0]
     for which, words in (
         (found.burned, "burned, so nobody holds it"),
@@ -429,15 +430,21 @@ def _apart(found: Screening, unit: Unit) -> Iterator[str]:
                 f"Apart: {len(rows):,} node{'' if len(rows) == 1 else 's'}, {words}; listed there "
                 f"by {policy}: {_amount(much, unit)}."
             )
-    if len(alone := found.only_mixed()):
-        names = first_few(found.graph.names.of(found.taint.nodes[alone]).to_pylist(), MAX_NAMED)
-        units = [policy for policy in found.policies if POLICIES[policy].kind != "walk"]
-        mixing = [policy for policy in found.policies if policy not in units]
-        yield (
-            f"{names}: only {' and '.join(mixing)} find{'s' if len(mixing) == 1 else ''} listed "
-            f"money there; the rules that follow single units ({', '.join(units)}) find none. Such "
-            "a match may be a false positive."
-        )
+
+
+def _only_mixed(found: Screening) -> list[str]:
+    """Warn of matches that only rules find by which money mixes; of all of them, in one sentence."""
+    alone = found.only_mixed()
+    if not len(alone):
+        return []
+    names = first_few(found.graph.names.of(found.taint.nodes[alone]).to_pylist(), MAX_NAMED)
+    units = [policy for policy in found.policies if POLICIES[policy].kind != "walk"]
+    mixing = [policy for policy in found.policies if policy not in units]
+    return [
+        f"{names}: only {' and '.join(mixing)} find{'s' if len(mixing) == 1 else ''} listed "
+        f"money there; the rules that follow single units ({', '.join(units)}) find none. Such "
+        "a match may be a false positive."
+    ]
 
 
 def _in_all(found: Screening, unit: Unit) -> str:
