@@ -433,7 +433,7 @@ def _apart(found: Screening, unit: Unit) -> Iterator[str]:
 
 
 def _only_mixed(found: Screening) -> list[str]:
-    """Warn of matches that only rules find by which money mixes; of all of them, in one sentence."""
+    """Warn, in one sentence, of matches found only by rules that mix money."""
     alone = found.only_mixed()
     if not len(alone):
         return []
