@@ -72,7 +72,7 @@ def command(
     from coinhaze.formats.lists.knowledge import read_listed
     from coinhaze.formats.money import unit_of
     from coinhaze.report.files import check_output, made_by, today
-    from coinhaze.screening.report import ListFile, Statement, notes_of
+    from coinhaze.screening.report import ListFile, Statement, notes_of, verdict_words
     from coinhaze.screening.screen import screen
     from coinhaze.solve.score import refuse_incomplete
 
@@ -106,6 +106,8 @@ def command(
         tell_notes(notes_of(found))
     if output is not None:
         _write(found, listing, about, statement, output, top, shown_in)
+        for line in verdict_words(found, statement):
+            click.echo(line, err=True)
         click.echo(found.graph.ledger.completeness.line(), err=True)
     if as_json:
         from coinhaze.screening.report import screening_json

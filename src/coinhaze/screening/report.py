@@ -358,11 +358,18 @@ def _short(found: Screening, about: Statement, unit: Unit) -> Section:
             lines.append(f"{names[k]}: {much} of {held}.")
     lines += _only_mixed(found)
     lines.append(f"All figures: {reading_words(found.graph.settings)}; rules as named.")
-    there = f"{len(found.found):,} of {len(found.found) + len(found.missing):,}"
-    not_found = f"; not found: {first_few(found.missing)}" if found.missing else ""
     if not unit.is_known:
         lines.append(NOT_KNOWN)
-    return Section("In short", (*lines, f"Names listed and in the ledger: {there}{not_found}."))
+    return Section("In short", (*lines, _listed_words(found)))
+
+
+def _listed_words(found: Screening) -> str:
+    """Count the names of the list that are in the ledger, and name some that are not."""
+    missing = found.missing
+    there = f"{len(found.found):,} of {len(found.found) + len(missing):,}"
+    more = f" and {len(missing) - MAX_NAMED:,} more" if len(missing) > MAX_NAMED else ""
+    not_found = f"; not found: {', '.join(missing[:MAX_NAMED])}{more}" if missing else ""
+    return f"Names listed and in the ledger: {there}{not_found}."
 
 
 def _held_before(found: Screening, row: int, unit: Unit) -> str:
