@@ -108,3 +108,29 @@ def test_what_has_no_meaning_forward_is_refused() -> None:
     explorer = explorer_of(town(100, 10), lists={"known": ["person1"]})
     with pytest.raises(UsageError, match="marks all that money touched"):
         explorer.destinations("t50", CoinQuery(policy="poison", list="known"))
+
+
+def test_an_account_in_order_of_time_is_followed_from_its_oldest_snapshot() -> None:
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 5), ("b", "a", 3), ("a", "c", 2)])
+    found = Explorer(ledger).destinations("a", CoinQuery(time="temporal"))
+    exact = coinhaze.destinations(ledger, "a", time="temporal")
+    assert found.notes == exact.notes
+    assert "name a later one, a:1, or" in found.notes[0]
+    assert Explorer(ledger).destinations("a:1", CoinQuery(time="temporal")).held.smallest == "3"
+
+
+@pytest.mark.parametrize("policy", ["haircut", "fifo"])
+def test_fees_that_accounts_paid_are_a_place_of_the_flow(policy: str) -> None:
+    ledger = coinhaze.AccountLedger.from_columns(
+        ["a", "b", "c"], ["b", "c", "d"], [100, 60, 50], fees=[0, 10, 10]
+    )
+    found = Explorer(ledger).destinations("a", CoinQuery(policy=policy, time="temporal"))
+    exact = coinhaze.destinations(ledger, "a", policy=policy, time="temporal")
+    assert {to.name: int(to.amount.smallest) for to in found.destinations} == {
+        "d": 50, "b": 30, "fees": 20
+    }  # fmt: skip
+    assert dict(zip(exact.names.to_pylist(), exact.whole_amounts, strict=True)) == {
+        "d": 50, "b": 30, "fees": 20
+    }  # fmt: skip
+    assert_conserves(found.flow.turned())
+    assert found.totals == pytest.approx({"balance": 0.8, "fee": 0.2})

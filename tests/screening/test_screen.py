@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 
 import coinhaze
 from coinhaze.errors import InputError, UnknownName, UsageError
-from coinhaze.screening.report import (
-    ListFile,
-    Statement,
-    screening_json,
-    screening_sections,
-)
+from coinhaze.screening.report import screening_sections
 from coinhaze.screening.screen import Screening, screen
+from coinhaze.screening.statement import ListFile, Statement, screening_json
 from properties import strategies
 
 ALL = ("haircut", "poison", "fifo", "lifo", "tiho")

@@ -79,11 +79,7 @@ def ledger_facts(ledger: Ledger) -> dict[str, Any]:
     'accounts'
     """
     coins = isinstance(ledger, CoinLedger)
-    heights = (
-        _ends(ledger.heights)
-        if isinstance(ledger, CoinLedger) and ledger.has_heights
-        else (None, None)
-    )
+    heights = _ends(ledger.block_heights if isinstance(ledger, CoinLedger) else None)
     times = _ends(None if ledger.times is None else seconds_of(ledger.times))
     owners = ledger.owners if isinstance(ledger, CoinLedger) else ledger.accounts
     return {

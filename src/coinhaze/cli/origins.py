@@ -1,4 +1,4 @@
-"""coinhaze origins: where one coin's money came from."""
+"""coinhaze origins, destinations, shared: where money of coins came from, and where it went."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ import click
 from coinhaze.cli.options import (
     Command,
     F,
+    check_files,
     command_line,
     form_of,
     inputs_of,
     labels_of,
+    nodes_of,
     owners_of,
     settings_of,
+    show_found,
     takes,
     tell_notes,
+    tell_written,
     warn,
     write_text,
 )
@@ -145,7 +149,7 @@ def report_on_node(
 
 @click.command("origins", cls=Command)
 @takes_node
-def command(**given: Any) -> None:
+def origins(**given: Any) -> None:
     """Show the sources of NODE's money, largest first, the ways it came, and its flow by hop.
 
     Example: coinhaze origins transfers.csv alice --time temporal
@@ -160,3 +164,74 @@ def command(**given: Any) -> None:
         html=words.origins_page,
     )
     report_on_node(kind, "origins", "tracing", **given)
+
+
+@click.command("destinations", cls=Command)
+@takes_node
+def destinations(**given: Any) -> None:
+    """Show where NODE's money went, largest share first, who holds it, and its flow by hop.
+
+    Example: coinhaze destinations transfers.csv alice
+    """
+    from coinhaze.report import destinations as words
+
+    kind = ReportOfNode(
+        words.explain_forward,
+        text=words.destinations_text,
+        json=words.destinations_json,
+        dot=words.destinations_dot,
+        html=words.destinations_page,
+    )
+    report_on_node(kind, "destinations", "following", **given)
+
+
+@click.command("shared", cls=Command)
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE... [FIRST SECOND]")
+@takes(ReadOptions, GraphOptions, ObserverOptions, known("accuracy", choices=("exact",)))
+@takes(known("nodes", choices=(), default=()), "owners", "labels", known("top", default=5))
+@takes(known("output", metavar="FILE.csv|.parquet"), "strict", "as_json")
+def shared(
+    sources: tuple[str, ...],
+    nodes: tuple[str, ...],
+    owners: str | None,
+    labels: tuple[str, ...],
+    top: int,
+    output: Path | None,
+    as_json: bool,
+    strict: bool,
+    **options: Any,
+) -> None:
+    """Compare where two coins came from, FIRST and SECOND; or all of --nodes, two by two.
+
+    Example: coinhaze shared day.duckdb 5f1a...:0 9c02...:1
+    """
+    from coinhaze.errors import UsageError
+    from coinhaze.report.files import made_by, made_from, write_table
+    from coinhaze.report.shared import shared_json, shared_text
+    from coinhaze.solve import shared
+    from coinhaze.solve.score import refuse_incomplete
+
+    coins = nodes_of(nodes) if nodes else list(sources[-2:])
+    if isinstance(coins, str):
+        raise UsageError(f"--nodes {coins} may be millions of coins: name those to compare")
+    files = list(sources if nodes else sources[:-2])
+    if not files:
+        raise UsageError("name a file and two coins: coinhaze shared SOURCE... FIRST SECOND")
+    inputs = inputs_of(files, options, labels=labels, owners=owners, nodes=nodes)
+    check_files(inputs, output)
+    table, names, settings = owners_of(owners), labels_of(labels), settings_of(options)
+    found = wait_for(
+        "comparing", lambda _: shared(files, coins, owners=table, labels=names, **settings)
+    )
+    tell_notes(found.notes)
+    if strict:
+        refuse_incomplete(found.graph)
+    about = made_by(inputs=inputs, command=command_line())
+    whole = made_from(found.graph.ledger, about, found.notes) | {"settings": found.settings}
+    if output is not None:
+        tell_written(*write_table(found.to_arrow(), output, whole))
+    show_found(
+        lambda: shared_text(found, limit=top),
+        lambda: shared_json(found, about, limit=top),
+        as_json=as_json, output=output,
+    )  # fmt: skip

@@ -125,7 +125,7 @@ def _unit(given: str) -> tuple[str, str]:
 def _app(registry: Any, token: str, host: str, score: bool) -> Any:
     from coinhaze.explore.query import JobQuery
     from coinhaze.web.answers import Answers
-    from coinhaze.web.app import guarded
+    from coinhaze.web.app import make_app
     from coinhaze.web.security.headers import Hosts
     from coinhaze.web.server import is_loopback
 
@@ -134,7 +134,7 @@ def _app(registry: Any, token: str, host: str, score: bool) -> Any:
         if card.state == "not scored":
             answers.prepare(JobQuery(ledger=card.id))
     threading.Thread(target=registry.warm, daemon=True).start()  # the first page need not wait
-    return guarded(answers, token=token, hosts=Hosts(names=[host], remote=not is_loopback(host)))
+    return make_app(answers, token=token, hosts=Hosts(names=[host], remote=not is_loopback(host)))
 
 
 @contextmanager

@@ -223,16 +223,18 @@ def _tables(report: DestinationsReport) -> tuple[TableRows, ...]:
 def _rows(report: DestinationsReport) -> TableRows:
     found, unit = report.found, unit_of(report.found.graph.ledger)
     rows: list[tuple[str, ...]] = []
+    whole = found.whole_amounts
     for rank, row in enumerate(found.to_arrow().slice(0, report.limit).to_pylist()):
         node = found.nodes[rank : rank + 1]
         label = None if node[0] == NONE else report.labelled.of(node)[0]
         name = row["destination"] if label is None else f"{label}: {row['destination']}"
-        amount = unit.words(round(row["amount"]))
+        amount = unit.words(whole[rank])
         rows.append((name, row["kind"], f"{row['share']:.2%}", amount, way_words(found.way(rank))))
     rest = len(found) - len(rows)
     if rest:
         share = float(found.share[len(rows) :].sum())
-        words = unit.words(round(share * found.held))
+        units = round(share * found.held) if found.units is None else sum(whole[len(rows) :])
+        words = unit.words(units)
         rows.append((f"other, {rest:,} destinations", "", f"{share:.2%}", words, ""))
     if found.missing > 5e-5:
         rows.append(("not followed to its end", "", f"{found.missing:.2%}", "", ""))

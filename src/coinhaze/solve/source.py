@@ -31,6 +31,7 @@ from coinhaze.readers import is_stream, read
 from coinhaze.solve.pool import Backend
 from coinhaze.solve.pool.limits import THREADS, UNLIMITED, Budget
 from coinhaze.solve.structure.structure import Structure
+from coinhaze.threads import at_most
 
 
 class Prepared(ABC):
@@ -134,7 +135,8 @@ def chain_of(
     exposure = settings.get("listed") is not None
     shape = only(settings, READ_SETTINGS | GRAPH_SETTINGS)
     graph = graph_of(source, in_order=exposure, budget=budget, **shape)
-    return absorbing_chain(graph, **only(settings, CHAIN_SETTINGS))
+    with at_most(budget.threads):
+        return absorbing_chain(graph, **only(settings, CHAIN_SETTINGS))
 
 
 def structure_of(
@@ -172,7 +174,8 @@ def graph_of(
             )
         budget.fits(_reading_bytes(thing), "the ledger")
         requested = opening_before(thing, settings)
-        thing = read(thing, **only(requested, READ_SETTINGS))
+        with at_most(budget.threads):
+            thing = read(thing, **only(requested, READ_SETTINGS))
     else:
         refuse(only(settings, READ_SETTINGS), "a ledger is given")
         requested = settings
@@ -180,7 +183,8 @@ def graph_of(
     shape = in_time(thing, shape) if in_order else shape
     size = building_bytes(thing, view=shape.get("view"), time=shape.get("time"))
     budget.fits(size, "building the graph")
-    return transaction_graph(thing, **shape)
+    with at_most(budget.threads):
+        return transaction_graph(thing, **shape)
 
 
 def _reading_bytes(thing: Any) -> int:

@@ -269,7 +269,7 @@ def _mined_words(ledger: CoinLedger, tx: int, source: str, labels: Mapping[str, 
     paid = [address_of(ledger, int(k)) for k in np.flatnonzero(ledger.output_tx == tx)]
     known = [labels[owner] for owner in paid if owner is not None and owner in labels]
     by = f" by {known[0]}" if known else ""
-    height = ledger.heights[tx].as_py() if ledger.has_heights else None
+    height = ledger.block_heights[tx].as_py()
     block = "" if height is None else f" in block {height}"
     return f"newly mined{by}{block}: {source}"
 

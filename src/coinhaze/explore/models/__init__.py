@@ -13,11 +13,14 @@ from coinhaze.explore.models.coins import (
     Comparators,
     Destination,
     DestinationsAnswer,
+    EqualCoins,
     Exposure,
     Flow,
     FlowBand,
     FlowColumn,
     FlowNode,
+    GroupAnswer,
+    HeuristicFinding,
     ListedEntry,
     Measure,
     MergePoint,
@@ -29,15 +32,10 @@ from coinhaze.explore.models.coins import (
     Sentence,
     SharedAnswer,
     SharedFigures,
-    Why,
-)
-from coinhaze.explore.models.groups import (
-    EqualCoins,
-    GroupAnswer,
-    HeuristicFinding,
     Spent,
     TransactionFacts,
     TransactionLinks,
+    Why,
 )
 from coinhaze.explore.models.ledgers import (
     Comparison,
@@ -64,14 +62,6 @@ from coinhaze.explore.models.ledgers import (
     WalkedCoin,
     Window,
 )
-from coinhaze.explore.models.screenings import (
-    ListedName,
-    ScreenAnswer,
-    ScreenPath,
-    StatementAnswer,
-    StatementFile,
-    StatementSection,
-)
 from coinhaze.explore.models.values import (
     Amount,
     Bits,
@@ -90,9 +80,15 @@ from coinhaze.explore.models.values import (
 from coinhaze.explore.models.wallets import (
     Before,
     Group,
+    ListedName,
     PartyKnows,
     PartyLearns,
     Proposed,
+    ScreenAnswer,
+    ScreenPath,
+    StatementAnswer,
+    StatementFile,
+    StatementSection,
     Suggested,
     Together,
     WalletAnswer,

@@ -155,6 +155,8 @@ def _ledger(
     ids = table["id"].combine_chunks() if some("id", "txid") else None
     tokens = pc.unique(pc.fill_null(table["token"], "")).to_pylist()
     unit = unit_of_token(tokens[0]) if len(tokens) == 1 else None  # it is one, chosen
+    if unit is None and len(money := {each.money for each in stated}) == 1:
+        unit = money.pop()
     for each in stated:
         check_decimals(each, unit, place, 0)
     notes += spaced_names(ledger.accounts)

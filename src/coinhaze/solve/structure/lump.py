@@ -13,13 +13,13 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.ledger.frozen import release_unused
 from coinhaze.solve.planner.cost import ExactCost
 from coinhaze.solve.pool import UNLIMITED, Budget
-from coinhaze.solve.pool.threads import beside
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns, columns_of, number_columns
 from coinhaze.solve.structure.counting import Counting, possible_sources
 from coinhaze.solve.structure.lump_kernels import find_lumps, thin_blocks
 from coinhaze.solve.structure.reduce import moves_between
 from coinhaze.solve.structure.reduce_kernels import number_first, renumber
+from coinhaze.threads import beside
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ def lump(
     if not merge:
         return LumpedChain(query, columns_of(query, orders, lump=False))
     numbered = number_columns(query, orders, lump=True)
-    with beside(numbered.stand_for, budget) as stand_for:
+    with beside(numbered.stand_for, budget.threads) as stand_for:
         merged, keep = lump_states(query, numbered.of_state, numbered.width, budget=budget)
         columns = stand_for()
     release_unused()
