@@ -483,3 +483,16 @@ def test_rows_of_a_preview_show_their_interval(run: Run, transfers: Path) -> Non
     _, out, _ = run("score", transfers.name, "--accuracy", "preview", "--seed", "1")
     assert "interval" in out
     assert "exact" in out
+
+
+@pytest.mark.parametrize("accuracy", ["exact", "preview"])
+def test_a_ledger_in_which_all_goes_round_is_no_crash(
+    run: Run, tmp_path: Path, accuracy: str
+) -> None:
+    """JSON has no number for the largest of no errors."""
+    path = tmp_path / "loop.csv"
+    path.write_text("from,to,amount\na,b,10\nb,a,10\n")
+    code, out, err = run("score", path, "--nodes", "all", "--accuracy", accuracy, "--json")
+    assert (code, err) == (0, "")
+    assert [row["bits"] for row in json.loads(out)["scores"]] == [None, None]
+    assert "nan" not in run("score", path, "--nodes", "all", "--accuracy", accuracy)[1]
