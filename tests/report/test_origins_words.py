@@ -99,8 +99,8 @@ def test_a_coin_has_the_label_of_its_address_and_a_mint_its_owners() -> None:
 def test_json_has_keys_that_stay() -> None:
     document = json.loads(origins_json(hostile(), {"software": "s"}))
     assert sorted(document) == [
-        "assumed", "balance", "bits", "bits_high", "bits_low", "completeness", "earlier", "flow", "hops",
-        "label", "labels",
+        "assumed", "balance", "bits", "bits_high", "bits_low", "completeness", "earlier", "flow",
+        "hops", "label", "labels",
         "lower_bound", "missing", "node", "observers", "other", "policy", "provenance",
         "sources", "steps", "time", "unit", "view",
     ]  # fmt: skip

@@ -12,7 +12,14 @@ from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import UsageError, count_words
 from coinhaze.explore.coin.answer import NO_TIME, tells_time
 from coinhaze.explore.coin.exposure import SLACK, threads
-from coinhaze.explore.coin.flow import NOT_FOLLOWED, Opened, Parts, coin_node, draw_flow, straight_flow
+from coinhaze.explore.coin.flow import (
+    NOT_FOLLOWED,
+    Opened,
+    Parts,
+    coin_node,
+    draw_flow,
+    straight_flow,
+)
 from coinhaze.explore.coin.origins import NOTHING, Row
 from coinhaze.explore.models import (
     Destination,

@@ -42,8 +42,8 @@ class Path:
 
 # A node, and what comes after it on the way to the start.
 _Beginning = tuple[int, Any]
-# A move: how much longer than the shortest the rest of a path is with it, its probability, and where
-# it leads.
+# A move: how much longer than the shortest the rest of a path is with it, its probability, and
+# where it leads.
 _Move = tuple[float, float, int]
 # The length it has at least once finished, a number for ties, its share, whether it is whole.
 _Item = tuple[float, int, float, bool, _Beginning]
@@ -108,8 +108,8 @@ class _Beginnings:
         """Give whole paths back from a node, largest first, and the share of their moves."""
         if not math.isfinite(self.left[start]):
             return
-        # Of equal beginnings the newest goes on: it is the nearest to an end. The oldest would bring
-        # all the others, of which there may be more than can be looked at, to its own length first.
+        # Of equal beginnings the newest goes on: it is the nearest to an end. With the oldest
+        # first, all would grow together, and there may be more than can be looked at.
         order = count(0, -1)
         begin: _Item = (float(self.left[start]), next(order), 1.0, False, (start, None))
         heap = [begin]
