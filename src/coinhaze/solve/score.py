@@ -13,6 +13,7 @@ import numpy as np
 from coinhaze.amounts import Ints
 from coinhaze.errors import AccuracyError, LedgerError, UsageError
 from coinhaze.graph import TransactionGraph
+from coinhaze.graph.find import find_nodes
 from coinhaze.ledger import Ledger
 from coinhaze.measures import Scores
 from coinhaze.measures.scores import reached
@@ -261,4 +262,4 @@ def rows_of(graph: TransactionGraph, nodes: str | Iterable[str]) -> Ints:
         if nodes == "all":
             return np.arange(len(graph))
         raise UsageError(f"nodes is sinks, all or a list of names, not {nodes!r}")
-    return np.array([graph.names.node(name) for name in nodes], dtype=np.int64)
+    return find_nodes(graph, list(nodes))
