@@ -15,7 +15,7 @@ from coinhaze.history.arrays import grow, zeros
 from coinhaze.ledger.coin_blocks import HASH
 
 
-class Columns:
+class PieceColumns:
     """Columns of the piece that is being made, which are used again for the next."""
 
     kinds: Mapping[str, Mapping[str, npt.DTypeLike]] = {

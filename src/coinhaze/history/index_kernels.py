@@ -142,7 +142,7 @@ def advance(
     first_source = counts[ALL_SOURCES]
     block, block_end, month = np.int64(-1), np.int64(0), np.int64(0)
     to_coin = 0.0 if accounts else 1.0  # steps from a coin to its transaction
-    told = len(made_scripts) > 0
+    known = len(made_scripts) > 0
     mask = len(table) - 1
     fetched = found = ready = 0
     flow = 0
@@ -378,7 +378,7 @@ def advance(
             for q in range(o, o + outputs[t]):
                 if made_spendable[q]:
                     coins[c, VALUE], coins[c, VOUT] = made_values[q], made_vouts[q]
-                    if told:
+                    if known:
                         coins[c, VOUT] |= np.int64(made_scripts[q]) << VOUT_BITS
                     c += 1
             counts[PLACES] = c

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from coinhaze.errors import LedgerError, ResourceError
 from coinhaze.history import files
-from coinhaze.history.columns import Columns, write_transactions
+from coinhaze.history.columns import PieceColumns, write_transactions
 from coinhaze.history.files import Manifest, PieceFiles
 from coinhaze.history.index_kernels import (
     advance,
@@ -97,8 +97,8 @@ class Indexer:
     manifest: Manifest
     live: Live
     # Of the piece that is being made, and of the one that is being written.
-    columns: Columns = field(default_factory=Columns)
-    spare: Columns = field(default_factory=Columns)
+    columns: PieceColumns = field(default_factory=PieceColumns)
+    spare: PieceColumns = field(default_factory=PieceColumns)
     writer: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2))
     writing: tuple[PieceFiles, dict[str, Future[tuple[int, str]]]] | None = None
     # Of the piece that is being made: sources, blocks, and names that are no hashes.
