@@ -304,7 +304,7 @@ def desiderata_report(findings: Sequence[Finding]) -> Group:
         table.add_row(name, *cells)
     parts: list[RenderableType] = [
         table,
-        Text("(+) and (-): the paper's table says otherwise. A no stands for a case:"),
+        Text("(+) and (-): the paper's table says otherwise. The case behind each minus:"),
     ]
     for finding in findings:
         if not finding.holds:

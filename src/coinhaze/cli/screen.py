@@ -73,7 +73,7 @@ def command(
     from coinhaze.formats.money import unit_of
     from coinhaze.report.files import check_output, made_by, today
     from coinhaze.screening.screen import screen
-    from coinhaze.screening.statement import ListFile, Statement, notes_of
+    from coinhaze.screening.statement import ListFile, Statement, notes_of, verdict_words
     from coinhaze.solve.score import refuse_incomplete
 
     inputs: list[str | Path] = [*sources, *named_files(options)]
@@ -106,6 +106,8 @@ def command(
         tell_notes(notes_of(found))
     if output is not None:
         _write(found, listing, about, statement, output, top, shown_in)
+        for line in verdict_words(found, statement):
+            click.echo(line, err=True)
         click.echo(found.graph.ledger.completeness.line(), err=True)
     if as_json:
         from coinhaze.screening.statement import screening_json

@@ -131,10 +131,16 @@ def growth(
     if as_json:
         click.echo(text, nl=False)
     elif output is None:
+        import pyarrow.compute as pc
+
         from coinhaze.growth.plots import growth_table
         from coinhaze.report.terminal import show
 
+        rows = found.to_arrow()
+        ended = pc.index(rows["share"], 0.0).as_py()  # where no walk goes on, nothing changes
         shown = growth_table(
-            found.to_arrow(), title="Bits as money is paid on", caption=found.caption
+            rows if ended < 0 else rows[: ended + 1],
+            title="Bits as money is paid on",
+            caption=found.caption,
         )
         show(shown)

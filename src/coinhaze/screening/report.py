@@ -189,12 +189,20 @@ def _short(found: Screening, about: Statement, unit: Unit) -> Section:
             if not balance[k]:
                 held = _held_before(found, row, unit)
             lines.append(f"{names[k]}: {much} of {held}.")
+    lines += _only_mixed(found)
     lines.append(f"All figures: {reading_words(found.graph.settings)}; rules as named.")
-    there = f"{len(found.found):,} of {len(found.found) + len(found.missing):,}"
-    not_found = f"; not found: {first_few(found.missing)}" if found.missing else ""
     if not unit.is_known:
         lines.append(NOT_KNOWN)
-    return Section("In short", (*lines, f"Names listed and in the ledger: {there}{not_found}."))
+    return Section("In short", (*lines, _listed_words(found)))
+
+
+def _listed_words(found: Screening) -> str:
+    """Count the names of the list that are in the ledger, and name some that are not."""
+    missing = found.missing
+    there = f"{len(found.found):,} of {len(found.found) + len(missing):,}"
+    more = f" and {len(missing) - MAX_NAMED:,} more" if len(missing) > MAX_NAMED else ""
+    not_found = f"; not found: {', '.join(missing[:MAX_NAMED])}{more}" if missing else ""
+    return f"Names listed and in the ledger: {there}{not_found}."
 
 
 def _held_before(found: Screening, row: int, unit: Unit) -> str:
@@ -216,7 +224,8 @@ def _found(found: Screening, limit: int, unit: Unit, title: str = "What was foun
     what = "holding money at the end" if found.every else "named"
     count = int(found.reached().sum())
     some = f"{len(found):,} node{'' if len(found) == 1 else 's'}"
-    lines = [f"Of {some} {what}, {count:,} hold or held money from the list by some rule."]
+    holds = "holds or held" if count == 1 else "hold or held"
+    lines = [f"Of {some} {what}, {count:,} {holds} money from the list by some rule."]
     lines += [_deposit_words(found, name) for name in found.deposits]
     lines += _apart(found, unit)
     lines += [f"{policy}: {POLICIES[policy].meaning}" for policy in found.policies if len(every)]
@@ -248,7 +257,7 @@ def _deposit_words(found: Screening, name: str) -> str:
 
 
 def _apart(found: Screening, unit: Unit) -> Iterator[str]:
-    """Describe what is set apart: burned money, dust, and what one rule alone finds."""
+    """Describe what is set apart: burned money and dust."""
     policy = found.policies[0]
     for which, words in (
         (found.burned, "burned, so nobody holds it"),
@@ -261,15 +270,21 @@ def _apart(found: Screening, unit: Unit) -> Iterator[str]:
                 f"Apart: {len(rows):,} node{'' if len(rows) == 1 else 's'}, {words}; listed there "
                 f"by {policy}: {shown_amount(much, unit)}."
             )
-    if len(alone := found.only_mixed()):
-        names = first_few(found.graph.names.of(found.taint.nodes[alone]).to_pylist(), MAX_NAMED)
-        units = [policy for policy in found.policies if POLICIES[policy].kind != "walk"]
-        mixing = [policy for policy in found.policies if policy not in units]
-        yield (
-            f"{names}: only {' and '.join(mixing)} find{'s' if len(mixing) == 1 else ''} listed "
-            f"money there; the rules that follow single units ({', '.join(units)}) find none. Such "
-            "a match may be a false positive."
-        )
+
+
+def _only_mixed(found: Screening) -> list[str]:
+    """Warn, in one sentence, of matches found only by rules that mix money."""
+    alone = found.only_mixed()
+    if not len(alone):
+        return []
+    names = first_few(found.graph.names.of(found.taint.nodes[alone]).to_pylist(), MAX_NAMED)
+    units = [policy for policy in found.policies if POLICIES[policy].kind != "walk"]
+    mixing = [policy for policy in found.policies if policy not in units]
+    return [
+        f"{names}: only {' and '.join(mixing)} find{'s' if len(mixing) == 1 else ''} listed "
+        f"money there; the rules that follow single units ({', '.join(units)}) find none. Such "
+        "a match may be a false positive."
+    ]
 
 
 def _in_all(found: Screening, unit: Unit) -> str:
@@ -325,7 +340,10 @@ def _rules(found: Screening, unit: Unit) -> Section:
             "are the rest of the ledger."
         )
     if len(whole) < len(found.policies):
-        lines.append("-: haircut and poison follow no single units, so these do not add up.")
+        lines.append(
+            "Where there is a dash: haircut and poison follow no single units, so their amounts "
+            "do not add up."
+        )
     columns = tuple((name, LEFT if name == "policy" else RIGHT) for name in names)
     return Section("By which rule", tuple(lines), columns=columns, rows=tuple(rows))
 
@@ -360,7 +378,7 @@ def _certainty(found: Screening) -> tuple[str, ...]:
         lines.append(f"{PROPORTIONAL.column}: {off} (1 is all of a balance). This is proven.")
     exact = [policy for policy in found.policies if policy != PROPORTIONAL.column]
     if exact:
-        lines.append(f"{', '.join(exact)}: exact, in whole units of the smallest coin.")
+        lines.append(f"{', '.join(exact)}: exact, in whole smallest units of the money.")
     if sum(found.taint.balance.ints()) >= MANY_DIGITS:
         lines.append("Amounts of more than 15 digits are rounded here; a .csv has every digit.")
     nulls = int(np.isnan(found.shares[found.policies[0]]).sum())

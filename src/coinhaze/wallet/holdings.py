@@ -106,8 +106,13 @@ def find_coin(graph: TransactionGraph, name: str, *, label: str | None = None) -
 
 def coin_ledger(graph: TransactionGraph) -> CoinLedger:
     """Return the ledger of a coin view in which spends of coins are visible."""
-    if not isinstance(graph.ledger, CoinLedger) or graph.settings.get("view") != "coin":
-        raise UsageError("a wallet's coins are found in the coin view of a ledger of coins")
+    if not isinstance(graph.ledger, CoinLedger):
+        raise UsageError(
+            "a wallet holds coins, and this is a ledger of accounts: origins, screen and "
+            "destinations take an account"
+        )
+    if graph.settings.get("view") != "coin":
+        raise UsageError("a wallet's coins are found in the coin view: leave out view")
     if graph.ledger.has_rings:
         raise UsageError("rings do not tell which coins are spent: no coin of theirs can be found")
     return graph.ledger

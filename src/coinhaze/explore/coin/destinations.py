@@ -21,6 +21,7 @@ from coinhaze.explore.coin.flow import (
     straight_flow,
 )
 from coinhaze.explore.coin.origins import NOTHING, Row
+from coinhaze.explore.describe import share_words
 from coinhaze.explore.models import (
     Destination,
     DestinationKind,
@@ -43,6 +44,7 @@ from coinhaze.solve.local.destinations import (
     start_of,
 )
 from coinhaze.solve.local.past import Past, past_of
+from coinhaze.solve.local.row import no_answer
 
 LOTS = "An ordered policy follows lots, not paths: destinations are drawn straight to the coin."
 THROUGH = "listed addresses"
@@ -103,7 +105,10 @@ def answer_destinations(
         held = received_by(graph, node)
         if held == 0:
             raise UsageError(f"{name} had no money to follow")
-        past = past_of(views.forward(options), node)
+        structure = views.forward(options)
+        if structure.local.lost(node):
+            raise no_answer(structure.chain, node)
+        past = past_of(structure, node)
         held = counted_once(held, float(past.visits[past.start]))
         met = _listed_nodes(listed)
         places = _places(nodes, past, met)
@@ -119,6 +124,7 @@ def answer_destinations(
     }
     counted = {kind: (share, places.kinds.count(kind)) for kind, share in totals.items()}
     amount = nodes.index.amount(held)
+    where = where_words(counted, places.missing, share_words)
     return DestinationsAnswer(
         ledger=nodes.ledger,
         digest=digest,
@@ -129,7 +135,7 @@ def answer_destinations(
         held=amount,
         time=nodes.time(node),
         height=nodes.height(node),
-        sentence=f"Of {amount.shown} that it had, {where_words(counted, places.missing)}.",
+        sentence=f"Of {amount.shown} that it had, {where}.",
         totals={kind: min(share, 1.0) for kind, share in totals.items()},
         not_followed=min(places.missing, 1.0),
         reached=reached,

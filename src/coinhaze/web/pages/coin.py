@@ -202,8 +202,10 @@ def _own_words(card: LedgerCard) -> dict[str, str]:
 
 
 def legend(flow: Flow, own: Mapping[str, str] = NO_WORDS) -> Html:
-    """List the kinds of boxes that are there; `own` are words of the ledger's kind."""
+    """List the kinds of boxes and threads that are there; `own` are words of the ledger's kind."""
     present = {kind_of(node) for node in flow.nodes}
+    if any(band.listed > 0 for band in flow.bands):
+        present.add("listed")  # a thread is drawn even where its box is folded
     known = {**(FORWARD_WORDS if flow.direction == "forward" else _KIND_WORDS), **own}
     kinds = [(kind, words) for kind, words in known.items() if kind in present]
     return render_part("legend.html", kinds=kinds)
