@@ -144,9 +144,11 @@ def run(reader: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch, numbe
             (folder / "whole" / called).write_bytes(octets)
         list(reader.batches(folder / "whole" / next(iter(whole))))
     try_mutants(reader, files, folder, number // 2, seed=number)
-    checking = block_contents if reader is bitcoin_blocks else reader
-    monkeypatch.setattr(checking, "merkle_root", lambda _: Everything())
-    monkeypatch.setattr(checking, "id_text", lambda octets: octets[::-1].hex())
+    if reader is bitcoin_blocks:
+        monkeypatch.setattr(block_contents, "_check_roots", lambda *_: None)
+    else:
+        monkeypatch.setattr(reader, "merkle_root", lambda _: Everything())
+        monkeypatch.setattr(reader, "id_text", lambda octets: octets[::-1].hex())
     assert try_mutants(reader, files, folder, number // 2, seed=number + 1) > number // 20
 
 

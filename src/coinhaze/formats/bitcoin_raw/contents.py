@@ -264,7 +264,8 @@ def _laid_out(
         what = f"the block {FAULTS[fault]}; see the transaction at byte {at - starts[block]} of it"
         raise LedgerError(where, what, value=id_text(blocks[block].hash))
     layout = _Layout(octets, starts, *found)
-    txids = _checked_txids(blocks, layout, source)
+    txids = _txids(layout)
+    _check_roots(blocks, txids, layout.after, source)
     if network.rules & MWEB:
         _refuse_pool(blocks, layout, source)
     return layout, txids
@@ -292,22 +293,28 @@ class _Layout:
         return np.diff(self.lasts[:, column], prepend=0)
 
 
-def _checked_txids(blocks: Sequence[BlockBytes], layout: _Layout, source: Path | str) -> Octets:
-    """Hash all transactions, and hold them against the Merkle roots in the headers."""
-    from coinhaze.formats.bitcoin_raw.hash_kernels import double_hashes, merkle_roots
+def _txids(layout: _Layout) -> Octets:
+    """Hash all transactions."""
+    from coinhaze.formats.bitcoin_raw.hash_kernels import double_hashes
 
-    txids: Octets = double_hashes(layout.plain, layout.lasts[:, 0])
-    roots, twice = merkle_roots(txids, layout.after)
+    found: Octets = double_hashes(layout.plain, layout.lasts[:, 0])
+    return found
+
+
+def _check_roots(
+    blocks: Sequence[BlockBytes], txids: Octets, after: Ints, source: Path | str
+) -> None:
+    """Hold the ids of each block's transactions against the Merkle root in its header."""
+    from coinhaze.formats.bitcoin_raw.hash_kernels import merkle_roots
+
+    roots, twice = merkle_roots(txids, after)
     for block, root, repeated in zip(blocks, roots, twice.tolist(), strict=True):
+        where = f"{source}: block {block.height}"
         if repeated:
-            what = "transactions that stand in the block twice"
-            raise LedgerError(f"{source}: block {block.height}", what)
+            raise LedgerError(where, "transactions that stand in the block twice")
         if root.tobytes() != block.octets[36:68]:
             what = "the transactions do not give the Merkle root in the header"
-            raise LedgerError(
-                f"{source}: block {block.height}", what, value=id_text(root.tobytes()), fix=DAMAGED
-            )
-    return txids
+            raise LedgerError(where, what, value=id_text(root.tobytes()), fix=DAMAGED)
 
 
 def _refuse_pool(blocks: Sequence[BlockBytes], layout: _Layout, source: Path | str) -> None:
