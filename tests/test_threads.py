@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def test_several_things_are_done_at_once_and_given_in_their_order() -> None:
         meet.wait(60)  # all three must have begun
         return k
 
-    assert together([lambda k=k: work(k) for k in range(3)], 3) == [0, 1, 2]
+    assert together([partial(work, k) for k in range(3)], 3) == [0, 1, 2]
 
 
 def test_one_thread_does_them_one_by_one_itself() -> None:

@@ -24,7 +24,7 @@ def cores() -> int:
 
 @contextmanager
 def at_most(threads: int | None) -> Iterator[None]:
-    """Allow only so many threads to all that is not told how many: reading, building graphs.
+    """Allow only so many threads to all that is given no number of them: reading, building graphs.
 
     >>> with at_most(1):
     ...     cores()

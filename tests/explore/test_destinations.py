@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import coinhaze
-from coinhaze.errors import UsageError
+from coinhaze.errors import InputError, UsageError
 from coinhaze.explore.explorer import Explorer
-from coinhaze.explore.query import CoinQuery
+from coinhaze.explore.query import CoinQuery, SharedQuery
 from coinhaze.web.pages.coin import flow_table
 from web.explorers import assert_conserves, explorer_of, town
 
@@ -134,3 +134,17 @@ def test_fees_that_accounts_paid_are_a_place_of_the_flow(policy: str) -> None:
     }  # fmt: skip
     assert_conserves(found.flow.turned())
     assert found.totals == pytest.approx({"balance": 0.8, "fee": 0.2})
+
+
+@pytest.mark.parametrize("more", [[], [("x", "y", 1)]])
+def test_money_that_never_rests_has_no_answer(more: list[tuple[str, str, int]]) -> None:
+    """It was said to have been 0, all of it not followed, and comparing it failed."""
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 10), ("b", "a", 10), *more])
+    explorer = Explorer(ledger)
+    with pytest.raises(InputError, match="a has no answer: its money goes round for ever"):
+        explorer.destinations("a")
+    for first, second in (("a", "b"), ("a", "y"), ("y", "a"))[: 1 + 2 * len(more)]:
+        with pytest.raises(InputError, match="has no answer: its past never ends"):
+            explorer.shared(first, SharedQuery(other=second))
+        with pytest.raises(InputError, match="has no answer: its past never ends"):
+            coinhaze.shared(ledger, [first, second])

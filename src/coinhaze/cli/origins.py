@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -38,29 +37,6 @@ Report = TypeVar("Report", "OriginsReport", "DestinationsReport")
 SUFFIXES = {".json": "json", ".dot": "dot", ".html": "html", ".htm": "html"}  # others: text
 
 
-@dataclass(frozen=True)
-class ReportOfNode(Generic[Report]):
-    """How a report on one node is made, and written in each form."""
-
-    make: Callable[..., Report]
-    text: Callable[[Report], Any]
-    json: Callable[[Report, Mapping[str, object]], str]
-    dot: Callable[[Report], str]
-    html: Callable[[Report, Mapping[str, object]], str]
-
-    def written(self, report: Report, form: str, about: Mapping[str, object]) -> str:
-        """Return a report in one form."""
-        if form == "json":
-            return self.json(report, about)
-        if form == "dot":
-            return self.dot(report)
-        if form == "html":
-            return self.html(report, about)
-        from coinhaze.report.terminal import written
-
-        return written(self.text(report), width=100)
-
-
 def takes_node(function: F) -> F:
     """Give a command the arguments and options of a report on one node."""
     for add in (
@@ -88,7 +64,9 @@ def takes_node(function: F) -> F:
 
 
 def report_on_node(
-    kind: ReportOfNode[Report],
+    make: Callable[..., Report],
+    text: Callable[[Report], Any],
+    forms: Mapping[str, Callable[[Report, Mapping[str, object]], str]],
     command: str,
     doing: str,
     *,
@@ -104,7 +82,10 @@ def report_on_node(
     output: Path | None,
     **options: Any,
 ) -> None:
-    """Make a report on one node, and show or write it; exit 5 if the accuracy was not reached."""
+    """Make a report on one node, and show or write it; exit 5 if the accuracy was not reached.
+
+    `forms` are what it is written as beside text, by what --json and the output's name say.
+    """
     from coinhaze.errors import AccuracyError, UsageError
     from coinhaze.report.files import check_place, made_by
     from coinhaze.solve.score import refuse_incomplete
@@ -121,7 +102,7 @@ def report_on_node(
     settings = settings_of(options)
     report = wait_for(
         doing,
-        lambda _: kind.make(
+        lambda _: make(
             list(sources), node, labels=names, owners=holders, hops=hops, limit=top, **settings
         ),
     )
@@ -135,14 +116,16 @@ def report_on_node(
     suffix = "" if output is None else output.suffix.lower()
     form = form or SUFFIXES.get(suffix, "text")
     about = made_by(inputs=inputs, command=command_line())
-    if output is not None:
-        write_text(output, kind.written(report, form, about))
-    elif form == "text":
-        from coinhaze.report.terminal import show
+    from coinhaze.report import terminal
 
-        show(kind.text(report))
+    if output is None and form == "text":
+        terminal.show(text(report))
+    elif output is not None and form == "text":
+        write_text(output, terminal.written(text(report), width=100))
+    elif output is None:
+        click.echo(forms[form](report, about), nl=False)
     else:
-        click.echo(kind.written(report, form, about), nl=False)
+        write_text(output, forms[form](report, about))
     if report.shortfall is not None:
         raise click.exceptions.Exit(AccuracyError.exit_code)
 
@@ -156,14 +139,12 @@ def origins(**given: Any) -> None:
     """
     from coinhaze.report import origins as words
 
-    kind = ReportOfNode(
-        words.explain,
-        text=words.origins_text,
-        json=words.origins_json,
-        dot=words.origins_dot,
-        html=words.origins_page,
-    )
-    report_on_node(kind, "origins", "tracing", **given)
+    forms = {
+        "json": words.origins_json,
+        "dot": lambda report, _: words.origins_dot(report),
+        "html": words.origins_page,
+    }
+    report_on_node(words.explain, words.origins_text, forms, "origins", "tracing", **given)
 
 
 @click.command("destinations", cls=Command)
@@ -175,14 +156,14 @@ def destinations(**given: Any) -> None:
     """
     from coinhaze.report import destinations as words
 
-    kind = ReportOfNode(
-        words.explain_forward,
-        text=words.destinations_text,
-        json=words.destinations_json,
-        dot=words.destinations_dot,
-        html=words.destinations_page,
+    forms = {
+        "json": words.destinations_json,
+        "dot": lambda report, _: words.destinations_dot(report),
+        "html": words.destinations_page,
+    }
+    report_on_node(
+        words.explain_forward, words.destinations_text, forms, "destinations", "following", **given
     )
-    report_on_node(kind, "destinations", "following", **given)
 
 
 @click.command("shared", cls=Command)

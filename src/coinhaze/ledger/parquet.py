@@ -39,6 +39,7 @@ from coinhaze.units import Unit, unit_named
 
 ABOUT = "ledger.json"
 VERSION = 1
+ROWS = 1 << 26  # of a row group: what lies in one piece is not put together when it is read
 NO_RECORD = "the folder has no record of what was found when its ledger was read"
 TABLES = {"coins": COIN_TABLES, "accounts": ACCOUNT_TABLES}
 
@@ -72,7 +73,8 @@ def write_folder(ledger: CoinLedger | AccountLedger, path: str | Path) -> Path:
 
     def write(folder: Path) -> None:
         for name, table in tables.items():
-            pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
+            place = folder / f"{name}.parquet"
+            pq.write_table(table, place, compression="zstd", row_group_size=ROWS)
         text = json.dumps(about, indent=1) + "\n"
         (folder / ABOUT).write_text(text, encoding="utf-8")
 

@@ -19,113 +19,52 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, Unpack, get_args, get_origin, get_type_hints
 
-from coinhaze.options.commands import (
-    CompareOptions,
-    GrowthOptions,
-    HistoryOptions,
-    IngestOptions,
-    KnowledgeOptions,
-    LabOptions,
-    OriginsOptions,
-    RobustnessOptions,
-    ScreenOptions,
-    ServeOptions,
-    SimulateOptions,
-    SinceOptions,
-    WalletOptions,
-)
-from coinhaze.options.keywords import (
-    GraphKeywords,
-    HistoryKeywords,
-    HistoryScoreKeywords,
-    LedgerKeywords,
-    ModelKeywords,
-    NamedScoreKeywords,
-    ObserverKeywords,
-    ReadKeywords,
-    ScoreKeywords,
-    ScoringKeywords,
-    SolveKeywords,
-)
-from coinhaze.options.library import (
-    Accuracy,
-    Clustering,
-    Device,
-    GraphOptions,
-    Grouping,
-    MeasureOptions,
-    Method,
-    Nodes,
-    ObserverOptions,
-    Opening,
-    OutputOptions,
-    Over,
-    PolicyLike,
-    Preset,
-    ReadOptions,
-    SolveOptions,
-    Time,
-    Unknown,
-    View,
-)
-from coinhaze.options.option import About, Option, option
-
-__all__ = [
-    "FORMER",
-    "LIMITS",
-    "MODEL",
-    "PASSED_ON",
-    "SUBJECTS",
-    "About",
-    "Accuracy",
-    "Clustering",
-    "CompareOptions",
-    "Device",
-    "GraphKeywords",
-    "GraphOptions",
-    "Grouping",
-    "GrowthOptions",
-    "HistoryKeywords",
-    "HistoryOptions",
-    "HistoryScoreKeywords",
-    "IngestOptions",
-    "KnowledgeOptions",
-    "LabOptions",
-    "LedgerKeywords",
-    "MeasureOptions",
-    "Method",
-    "ModelKeywords",
-    "NamedScoreKeywords",
-    "Nodes",
-    "ObserverKeywords",
-    "ObserverOptions",
-    "Opening",
-    "Option",
-    "OriginsOptions",
-    "OutputOptions",
-    "Over",
-    "PolicyLike",
-    "Preset",
-    "ReadKeywords",
-    "ReadOptions",
-    "RobustnessOptions",
-    "ScoreKeywords",
-    "ScoringKeywords",
-    "ScreenOptions",
-    "ServeOptions",
-    "SimulateOptions",
-    "SinceOptions",
-    "SolveKeywords",
-    "SolveOptions",
-    "Time",
-    "Unknown",
-    "View",
-    "WalletOptions",
-    "known",
-    "names_of",
-    "option",
-    "options_of",
-]
+from coinhaze.options.commands import CompareOptions as CompareOptions
+from coinhaze.options.commands import GrowthOptions as GrowthOptions
+from coinhaze.options.commands import HistoryOptions as HistoryOptions
+from coinhaze.options.commands import IngestOptions as IngestOptions
+from coinhaze.options.commands import KnowledgeOptions as KnowledgeOptions
+from coinhaze.options.commands import LabOptions as LabOptions
+from coinhaze.options.commands import OriginsOptions as OriginsOptions
+from coinhaze.options.commands import RobustnessOptions as RobustnessOptions
+from coinhaze.options.commands import ScreenOptions as ScreenOptions
+from coinhaze.options.commands import ServeOptions as ServeOptions
+from coinhaze.options.commands import SimulateOptions as SimulateOptions
+from coinhaze.options.commands import SinceOptions as SinceOptions
+from coinhaze.options.commands import WalletOptions as WalletOptions
+from coinhaze.options.keywords import GraphKeywords as GraphKeywords
+from coinhaze.options.keywords import HistoryKeywords as HistoryKeywords
+from coinhaze.options.keywords import HistoryScoreKeywords as HistoryScoreKeywords
+from coinhaze.options.keywords import LedgerKeywords as LedgerKeywords
+from coinhaze.options.keywords import ModelKeywords as ModelKeywords
+from coinhaze.options.keywords import NamedScoreKeywords as NamedScoreKeywords
+from coinhaze.options.keywords import ObserverKeywords as ObserverKeywords
+from coinhaze.options.keywords import ReadKeywords as ReadKeywords
+from coinhaze.options.keywords import ScoreKeywords as ScoreKeywords
+from coinhaze.options.keywords import ScoringKeywords as ScoringKeywords
+from coinhaze.options.keywords import SolveKeywords as SolveKeywords
+from coinhaze.options.library import Accuracy as Accuracy
+from coinhaze.options.library import Clustering as Clustering
+from coinhaze.options.library import Device as Device
+from coinhaze.options.library import GraphOptions as GraphOptions
+from coinhaze.options.library import Grouping as Grouping
+from coinhaze.options.library import MeasureOptions as MeasureOptions
+from coinhaze.options.library import Method as Method
+from coinhaze.options.library import Nodes as Nodes
+from coinhaze.options.library import ObserverOptions as ObserverOptions
+from coinhaze.options.library import Opening as Opening
+from coinhaze.options.library import OutputOptions as OutputOptions
+from coinhaze.options.library import Over as Over
+from coinhaze.options.library import PolicyLike as PolicyLike
+from coinhaze.options.library import Preset as Preset
+from coinhaze.options.library import ReadOptions as ReadOptions
+from coinhaze.options.library import SolveOptions as SolveOptions
+from coinhaze.options.library import Time as Time
+from coinhaze.options.library import Unknown as Unknown
+from coinhaze.options.library import View as View
+from coinhaze.options.option import About as About
+from coinhaze.options.option import Option as Option
+from coinhaze.options.option import option as option
 
 SUBJECTS: tuple[type, ...] = (
     ReadOptions,

@@ -84,6 +84,7 @@ class HistoryScoreKeywords(HistoryKeywords, total=False):
     """How the coins of a history are scored, and from which proofs."""
 
     top_sources: int | None
+    workers: WorkerCluster | None
 
 
 class SolveKeywords(HistoryKeywords, total=False):

@@ -29,7 +29,7 @@ Accuracy: TypeAlias = Literal["exact", "preview"] | float
 Method: TypeAlias = Literal["auto", "sweep", "eliminate", "series", "published"]
 Over: TypeAlias = Literal["worst", "mean"]
 Preset: TypeAlias = Literal["paper"]
-Grouping: TypeAlias = Literal["year", "month", "height", "value", "age"]
+Grouping: TypeAlias = Literal["year", "month", "height", "value", "age", "script-type"]
 Device: TypeAlias = Literal["cpu", "gpu", "auto"]
 
 

@@ -31,7 +31,6 @@ from coinhaze.readers import is_stream, read
 from coinhaze.solve.pool import Backend
 from coinhaze.solve.pool.limits import THREADS, UNLIMITED, Budget
 from coinhaze.solve.structure.structure import Structure
-from coinhaze.threads import at_most
 
 
 class Prepared(ABC):
@@ -135,8 +134,7 @@ def chain_of(
     exposure = settings.get("listed") is not None
     shape = only(settings, READ_SETTINGS | GRAPH_SETTINGS)
     graph = graph_of(source, in_order=exposure, budget=budget, **shape)
-    with at_most(budget.threads):
-        return absorbing_chain(graph, **only(settings, CHAIN_SETTINGS))
+    return absorbing_chain(graph, **only(settings, CHAIN_SETTINGS))
 
 
 def structure_of(
@@ -174,8 +172,7 @@ def graph_of(
             )
         budget.fits(_reading_bytes(thing), "the ledger")
         requested = opening_before(thing, settings)
-        with at_most(budget.threads):
-            thing = read(thing, **only(requested, READ_SETTINGS))
+        thing = read(thing, **only(requested, READ_SETTINGS))
     else:
         refuse(only(settings, READ_SETTINGS), "a ledger is given")
         requested = settings
@@ -183,8 +180,7 @@ def graph_of(
     shape = in_time(thing, shape) if in_order else shape
     size = building_bytes(thing, view=shape.get("view"), time=shape.get("time"))
     budget.fits(size, "building the graph")
-    with at_most(budget.threads):
-        return transaction_graph(thing, **shape)
+    return transaction_graph(thing, **shape)
 
 
 def _reading_bytes(thing: Any) -> int:

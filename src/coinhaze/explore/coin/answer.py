@@ -45,6 +45,7 @@ from coinhaze.observer.chain import SourceNames
 from coinhaze.solve import Lots, origins
 from coinhaze.solve.local.mixing import mix
 from coinhaze.solve.local.past import Past, past_of
+from coinhaze.solve.local.row import no_answer
 from coinhaze.solve.lots.scores import origins_in_order
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.structure import Structure
@@ -176,6 +177,13 @@ class Question:
     def untouched(self) -> bool:
         """Whether poison never reached the coin."""
         return is_untouched(self.belief, self.node)
+
+    def refuse_lost(self) -> None:
+        """Refuse a coin whose past never ends: it has no origins to look at."""
+        if isinstance(self.belief, AbsorbingChain):
+            structure = self.views.session(self.options).structure
+            if structure.local.lost(self.node):
+                raise no_answer(structure.chain, self.node)
 
     def _figures(self) -> Figures:
         if self.views.max_origins is not None:

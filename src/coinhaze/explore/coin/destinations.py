@@ -44,6 +44,7 @@ from coinhaze.solve.local.destinations import (
     start_of,
 )
 from coinhaze.solve.local.past import Past, past_of
+from coinhaze.solve.local.row import no_answer
 
 LOTS = "An ordered policy follows lots, not paths: destinations are drawn straight to the coin."
 THROUGH = "listed addresses"
@@ -104,7 +105,10 @@ def answer_destinations(
         held = received_by(graph, node)
         if held == 0:
             raise UsageError(f"{name} had no money to follow")
-        past = past_of(views.forward(options), node)
+        structure = views.forward(options)
+        if structure.local.lost(node):
+            raise no_answer(structure.chain, node)
+        past = past_of(structure, node)
         held = counted_once(held, float(past.visits[past.start]))
         met = _listed_nodes(listed)
         places = _places(nodes, past, met)

@@ -78,6 +78,7 @@ def compare_two(
         raise UsageError("both names mean the same coin: name another one to compare it with")
     rows = []
     for question in pair:
+        question.refuse_lost()
         order = np.argsort(question.row.outcomes)
         row = question.row
         rows.append(SourceRow(row.outcomes[order], row.shares[order], row.missing))

@@ -42,26 +42,27 @@ def answer_coin(explorer: HistoryExplorer, name: str, query: CoinQuery) -> CoinA
     top = min(found.origins[0].probability, 1.0)
     origins = origin_rows(explorer, found, 0, query.top)
     other = rest_of(found, 0, len(origins))
+    kind = explorer.kind_of(found.node)
     coin = FlowNode(
         id=COIN,
         column=0,
-        kind=explorer.kind,
+        kind=kind,
         name=found.node,
         words=short_id(found.node),
         share=1.0,
     )
-    words = sentence(bits, top_share=top, noun=explorer.kind)
+    words = sentence(bits, top_share=top, noun=kind)
     notes = () if found.balance is not None else (NO_VALUES,)
     return CoinAnswer(
         ledger=explorer.id,
         digest=explorer.digest,
         settings=used,
         name=found.node,
-        kind=explorer.kind,
+        kind=kind,
         amount=None if found.balance is None else explorer.amount(found.balance),
         spent=found.balance is None,
         height=found.height,
-        made_by=None if explorer.accounts else found.node.rpartition(":")[0],
+        made_by=found.node.rpartition(":")[0] if kind == "coin" else None,
         bits=bits,
         bits_low=found.bits_low,
         bits_high=found.bits_high,
@@ -105,6 +106,8 @@ def origin_rows(
             href, words = None, f"{'Mint' if mined else 'Account'} {short_id(name)}"
         elif mined:
             href, words = thing_link(explorer.id, "tx", bare), f"Mined in {short_id(bare)}"
+        elif name.startswith("pool:"):
+            href, words = None, f"Pool {short_id(name)}, before the history"
         else:
             href, words = None, f"Coin {short_id(name)}, made before the history"
         rows.append(

@@ -31,6 +31,7 @@ from coinhaze.explore.history.search import search_history
 from coinhaze.explore.models import (
     Amount,
     CoinAnswer,
+    CoinsOfType,
     CompletenessCheck,
     CompletenessRecord,
     Curve,
@@ -58,7 +59,10 @@ from coinhaze.explore.table import (
     rows_in_ranges,
 )
 from coinhaze.history import History
+from coinhaze.history.live_coins import coin_names
 from coinhaze.history.origins import CoinOrigins
+from coinhaze.history.table import history_table
+from coinhaze.ledger.script_types import SCRIPT_TYPES
 from coinhaze.measures.scores import ZERO, rising
 from coinhaze.observer.policies import PROPORTIONAL
 
@@ -89,6 +93,10 @@ class HistoryExplorer:
     def kind(self) -> NodeKind:
         """What is scored."""
         return "account" if self.accounts else "coin"
+
+    def kind_of(self, name: str) -> NodeKind:
+        """Say what something that is scored is by its name: a pool, or what all else is."""
+        return "pool" if name.startswith("pool:") else self.kind
 
     def settings(self, query: Any) -> Any:
         """Put what a history is read by in the place of what was left open; refuse all else."""
@@ -127,9 +135,7 @@ class HistoryExplorer:
             from coinhaze.history.accounts import accounts_of
 
             return list(accounts_of(txids).take(pa.array(back)).to_pylist())
-        vouts = coins.vout[rows].tolist()
-        found = txids.take(pa.array(back)).to_pylist()
-        return [f"{txid}:{vout}" for txid, vout in zip(found, vouts, strict=True)]
+        return list(coin_names(txids.take(pa.array(back)), coins.vout[rows]).to_pylist())
 
     def rows(self, rows: Ints) -> tuple[TableRow, ...]:
         """Tell some of the scored coins."""
@@ -137,7 +143,7 @@ class HistoryExplorer:
         return tuple(
             TableRow(
                 name=name,
-                kind=self.kind,
+                kind=self.kind_of(name),
                 amount=self.amount(int(scores.coins.value[k])),
                 bits=float(scores.bits[k]),
                 bits_low=float(scores.bits_low[k]),
@@ -190,7 +196,8 @@ class HistoryExplorer:
         for first, last in [(0, 0), *batches_of(len(left))]:
             rows, scores = left[first:last], self.scores
             columns: dict[str, Any] = {"name": pa.array(self.names(rows), pa.string())}
-            columns["kind"] = pa.array([self.kind] * len(rows), pa.string())
+            kinds = [self.kind_of(name) for name in columns["name"].to_pylist()]
+            columns["kind"] = pa.array(kinds, pa.string())
             columns["amount"] = pc.cast(pa.array(scores.coins.value[rows]), pa.string())
             for name in ("bits", "bits_low", "bits_high", "miss", "steps"):
                 columns[name] = pa.array(getattr(scores, name)[rows], pa.float64())
@@ -271,6 +278,25 @@ class HistoryExplorer:
             notes=about.notes,
             provenance=self.provenance(),
             months=months,
+            script_types=self._script_types(),
+        )
+
+    def _script_types(self) -> tuple[CoinsOfType, ...]:
+        """Give the unspent coins by type of script; nothing where no type is known."""
+        rows = history_table(self.scores, "script-type").to_pylist()
+        if all(row["group"] == SCRIPT_TYPES[0] for row in rows):
+            return ()
+        return tuple(
+            CoinsOfType(
+                script_type=row["group"],
+                coins=row["coins"],
+                amount=self.amount(row["value"]),
+                bits_mean=row["bits_mean"],
+                bits_median=row["bits_median"],
+                bits_by_value=row["bits_by_value"],
+                one_origin=row["certain"],
+            )
+            for row in rows
         )
 
     def provenance(self) -> dict[str, Any]:
@@ -344,6 +370,7 @@ class HistoryExplorer:
         low, high = self._transactions_of(kind, name)
         made = self.scores.coins.transaction
         rows = np.arange(*np.searchsorted(made, [low, high]))
+        rows = rows[self.scores.coins.vout[rows] >= 0]  # a pool belongs to no transaction
         bits, value = self.scores.bits[rows], self.scores.coins.value[rows]
         first = (
             0 if after is None else place_of_cursor(after, self.digest, name, maximum=len(rows)) + 1

@@ -62,7 +62,9 @@ def _named(explorer: HistoryExplorer, text: str) -> list[Hit]:
         txid, _, vout = name.rpartition(":")
         if txid and vout.isdecimal() and not explorer.accounts and tape.find(txid) is not None:
             return [_hit(explorer, "coin", name, "coin", f"Coin {short_id(name)}")]
-        if explorer.accounts and _has_account(explorer, name):
+        if not explorer.accounts and name.startswith("pool:") and _has(explorer, name):
+            return [_hit(explorer, "coin", name, "coin", f"Pool {short_id(name)}")]
+        if explorer.accounts and _has(explorer, name):
             return [_hit(explorer, "account", name, "coin", f"Account {short_id(name)}")]
         if not explorer.accounts and tape.find(name) is not None:
             return [_hit(explorer, "transaction", name, "tx", f"Transaction {short_id(name)}")]
@@ -73,7 +75,7 @@ def _named(explorer: HistoryExplorer, text: str) -> list[Hit]:
     return [_hit(explorer, "block", str(height), "block", f"Block {height:,}")]
 
 
-def _has_account(explorer: HistoryExplorer, name: str) -> bool:
+def _has(explorer: HistoryExplorer, name: str) -> bool:
     try:
         explorer.walk(name)
     except UnknownName:

@@ -38,6 +38,7 @@ from coinhaze.explore.models.coins import (
     Why,
 )
 from coinhaze.explore.models.ledgers import (
+    CoinsOfType,
     Comparison,
     CompletenessCheck,
     CompletenessRecord,
@@ -101,6 +102,7 @@ __all__ = [
     "Bits",
     "BoundedFigure",
     "CoinAnswer",
+    "CoinsOfType",
     "CommonOrigin",
     "Comparators",
     "Comparison",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.ledger.frozen import release_unused
@@ -85,23 +86,34 @@ def lump_states(
         columns,
     )
     keep, number = number_first(first)
+
+    def others() -> dict[str, Any]:
+        """Make all but the moves, which take as long."""
+        state, extra_steps = reduced.state.copy(), reduced.extra_steps.copy()
+        extra_steps[query.answered] += extra[state[query.rows[query.answered]]]
+        renumber(state, number)
+        return {
+            "state": state,
+            "extra_steps": extra_steps,
+            "own": reduced.own[keep],
+            "column": reduced.column[keep],
+            "block_start": thin_blocks(reduced.block_start, keep),
+        }
+
     # A move to a lumped state is one to the first of its column, and takes that many steps more.
     moves = reduced.indptr, reduced.indices, reduced.data, reduced.entry_error
-    indptr, indices, data, error, cost = moves_between(*moves, keep, number, extra, budget=budget)
-    state, extra_steps = reduced.state.copy(), reduced.extra_steps.copy()
-    extra_steps[query.answered] += extra[state[query.rows[query.answered]]]
-    renumber(state, number)
+    with beside(others, budget.threads) as rest:
+        indptr, indices, data, error, cost = moves_between(
+            *moves, keep, number, extra, budget=budget
+        )
+        made = rest()
     small = replace(
         reduced,
-        state=state,
-        extra_steps=extra_steps,
         indptr=indptr,
         indices=indices,
         data=data,
         entry_error=error,
-        own=reduced.own[keep],
-        column=reduced.column[keep],
         cost=cost + reduced.cost[keep] - 1.0,
-        block_start=thin_blocks(reduced.block_start, keep),
+        **made,
     )
     return Query.by(query.chain, query.rows, small, missing=query.missing), keep

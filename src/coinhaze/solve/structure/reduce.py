@@ -40,7 +40,7 @@ from coinhaze.solve.structure.reduce_kernels import (
     strong_components,
     turn,
 )
-from coinhaze.threads import together
+from coinhaze.threads import beside, together
 
 NO_STATE = -1
 # A move's probability: two amounts rounded to floats, each by up to 2, and one division.
@@ -123,17 +123,22 @@ def reduce_chain(
         first = find_equal(*moves, leaves(moves[1], chain.column[states]))
         # Rows with the same moves are one; their steps may differ, by what aliases add.
         keep, place = number_first(first)
-        moves = reordered(*moves, keep, place, budget=budget)
-        add_steps(steps, rows, requested, number, cost, first)
-        renumber(number, place)
-        states, cost = states[keep], cost[keep]
+
+        def put() -> tuple[Ints, Floats]:
+            add_steps(steps, rows, requested, number, cost, first)
+            renumber(number, place)
+            return states[keep], cost[keep]
+
+        with beside(put, budget.threads) as nodes:
+            moves = reordered(moves, keep, place, budget=budget)
+            states, cost = nodes()
     starts = np.arange(len(states) + 1)
     if not (ordered or is_in_order(*moves[:2])):
         blocks, component = strong_components(*moves[:2])
         order = np.argsort(component, kind="stable")
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
-        moves = reordered(*moves, order, place, budget=budget)
+        moves = reordered(moves, order, place, budget=budget)
         starts = np.searchsorted(component[order], np.arange(blocks + 1))
         renumber(number, place)
         states, cost = states[order], cost[order]
@@ -202,31 +207,22 @@ def _moved_up(array: Any, ends: Sequence[tuple[int, int]]) -> Any:
     return beginning(array, end)
 
 
-def reordered(
-    indptr: Ints,
-    indices: Ints,
-    data: Floats,
-    error: Floats,
-    order: Ints,
-    place: Ints,
-    *,
-    budget: Budget = UNLIMITED,
-) -> list[Any]:
+def reordered(moves: Sequence[Any], order: Ints, place: Ints, *, budget: Budget) -> list[Any]:
     """Put states into another order, leaving out those not in it: several threads take some each.
 
-    `place` is where each state comes to stand.
+    `moves` are those of `moves_between`, and `place` is where each state comes to stand.
     """
-    start = row_starts(indptr, order)
-    moves = _room(start)
-    put = partial(reorder, indptr, indices, data, error)
+    start = row_starts(moves[0], order)
+    room = _room(start)
+    put = partial(reorder, *moves)
     together(
         [
-            partial(put, order[some], place, start[some], *moves)
+            partial(put, order[some], place, start[some], *room)
             for some in _shares(len(order), budget)
         ],
         budget.threads,
     )
-    return [start, *moves]
+    return [start, *room]
 
 
 def _room(start: Ints) -> list[Any]:
