@@ -108,7 +108,7 @@ def coin_ledger(graph: TransactionGraph) -> CoinLedger:
     """Return the ledger of a coin view in which spends of coins are visible."""
     if not isinstance(graph.ledger, CoinLedger):
         raise UsageError(
-            "a wallet holds coins, and this is a ledger of accounts: origins, screen and "
+            "a wallet needs a ledger of coins, and this is one of accounts: origins, screen and "
             "destinations take an account"
         )
     if graph.settings.get("view") != "coin":
