@@ -483,3 +483,36 @@ def test_rows_of_a_preview_show_their_interval(run: Run, transfers: Path) -> Non
     _, out, _ = run("score", transfers.name, "--accuracy", "preview", "--seed", "1")
     assert "interval" in out
     assert "exact" in out
+
+
+@pytest.mark.parametrize("accuracy", ["exact", "preview"])
+def test_a_ledger_in_which_all_goes_round_is_no_crash(
+    run: Run, tmp_path: Path, accuracy: str
+) -> None:
+    """JSON has no number for the largest of no errors."""
+    path = tmp_path / "loop.csv"
+    path.write_text("from,to,amount\na,b,10\nb,a,10\n")
+    code, out, err = run("score", path, "--nodes", "all", "--accuracy", accuracy, "--json")
+    assert (code, err) == (0, "")
+    assert [row["bits"] for row in json.loads(out)["scores"]] == [None, None]
+    assert "nan" not in run("score", path, "--nodes", "all", "--accuracy", accuracy)[1]
+
+
+def test_all_names_of_a_file_that_are_not_there_are_said_at_once(
+    run: Run, transfers: Path, tmp_path: Path
+) -> None:
+    names = tmp_path / "names.txt"
+    names.write_text("carol\nzoe\nyan\nxia\n")
+    code, out, err = run("score", transfers, "--nodes", names)
+    assert (code, out) == (3, "")
+    assert "no node 'zoe' in the graph" in err
+    assert "2 more of the 4 names are not there: yan, xia (take them out of the list)" in err
+
+
+def test_an_address_of_ethereum_is_a_node_in_any_case(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    address = "0x01E2919679362dFBC9ee1644Ba9C6da6D6245BB1"
+    path.write_text(f"from,to,amount\na,{address},5\n")
+    code, out, _ = run("score", path, "--nodes", address, "--json")
+    assert code == 0
+    assert json.loads(out)["scores"][0]["node"] == address.lower()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import coinhaze
-from coinhaze.errors import UsageError
+from coinhaze.errors import InputError, UsageError
 from coinhaze.explore.explorer import Explorer
-from coinhaze.explore.query import CoinQuery
+from coinhaze.explore.query import CoinQuery, SharedQuery
 from coinhaze.web.pages.coin import flow_table
 from web.explorers import assert_conserves, explorer_of, town
 
@@ -57,7 +57,7 @@ def test_an_account_in_a_loop_by_hand() -> None:
     assert {to.name: to.share for to in found.destinations} == pytest.approx(
         dict(zip(exact.names.to_pylist(), exact.share.tolist(), strict=True)), abs=1e-9
     )
-    assert found.sentence.startswith("Of 100 that it had, 100.00% is in ")
+    assert found.sentence.startswith("Of 100 that it had, 100 % is in ")
 
 
 def test_money_that_came_back_is_counted_once() -> None:
@@ -108,3 +108,43 @@ def test_what_has_no_meaning_forward_is_refused() -> None:
     explorer = explorer_of(town(100, 10), lists={"known": ["person1"]})
     with pytest.raises(UsageError, match="marks all that money touched"):
         explorer.destinations("t50", CoinQuery(policy="poison", list="known"))
+
+
+def test_an_account_in_order_of_time_is_followed_from_its_oldest_snapshot() -> None:
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 5), ("b", "a", 3), ("a", "c", 2)])
+    found = Explorer(ledger).destinations("a", CoinQuery(time="temporal"))
+    exact = coinhaze.destinations(ledger, "a", time="temporal")
+    assert found.notes == exact.notes
+    assert "name a later one, a:1, or" in found.notes[0]
+    assert Explorer(ledger).destinations("a:1", CoinQuery(time="temporal")).held.smallest == "3"
+
+
+@pytest.mark.parametrize("policy", ["haircut", "fifo"])
+def test_fees_that_accounts_paid_are_a_place_of_the_flow(policy: str) -> None:
+    ledger = coinhaze.AccountLedger.from_columns(
+        ["a", "b", "c"], ["b", "c", "d"], [100, 60, 50], fees=[0, 10, 10]
+    )
+    found = Explorer(ledger).destinations("a", CoinQuery(policy=policy, time="temporal"))
+    exact = coinhaze.destinations(ledger, "a", policy=policy, time="temporal")
+    assert {to.name: int(to.amount.smallest) for to in found.destinations} == {
+        "d": 50, "b": 30, "fees": 20
+    }  # fmt: skip
+    assert dict(zip(exact.names.to_pylist(), exact.whole_amounts, strict=True)) == {
+        "d": 50, "b": 30, "fees": 20
+    }  # fmt: skip
+    assert_conserves(found.flow.turned())
+    assert found.totals == pytest.approx({"balance": 0.8, "fee": 0.2})
+
+
+@pytest.mark.parametrize("more", [[], [("x", "y", 1)]])
+def test_money_that_never_rests_has_no_answer(more: list[tuple[str, str, int]]) -> None:
+    """It was said to have been 0, all of it not followed, and comparing it failed."""
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 10), ("b", "a", 10), *more])
+    explorer = Explorer(ledger)
+    with pytest.raises(InputError, match="a has no answer: its money goes round for ever"):
+        explorer.destinations("a")
+    for first, second in (("a", "b"), ("a", "y"), ("y", "a"))[: 1 + 2 * len(more)]:
+        with pytest.raises(InputError, match="has no answer: its past never ends"):
+            explorer.shared(first, SharedQuery(other=second))
+        with pytest.raises(InputError, match="has no answer: its past never ends"):
+            coinhaze.shared(ledger, [first, second])

@@ -339,7 +339,7 @@ def test_every_format_has_its_ten() -> None:
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ("ann,ben,5\n\nben,cid,3\n", r":3: from is missing \(.*delete the line if it is empty"),
+        ("ann,ben,5\n\nben,,3\n", r":4: to is missing \(.*delete the line if it is empty"),
         ("ann,ben,5\n,,\n", r":3: from is missing \(.*delete the line if it is empty"),
         ("ann,ben,5\n,,5\n", r":3: from is missing \(.* or a total\)"),
         ("ann,ben,5\nTotal,,5\n", r":3: to is missing \(.* or a total\)"),

@@ -317,8 +317,21 @@ def test_a_row_too_long_is_refused(path: Path) -> None:
     refused_row(path, "a,b,1,2", value="'a,b,1,2'", rule="4 fields where the header has 3")
 
 
-def test_a_blank_line_inside_is_refused(path: Path) -> None:
-    refused_row(path, "", value="", rule="missing")
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_blank_lines_are_no_rows_and_shift_no_line_named(path: Path, end: str) -> None:
+    """A blank line states nothing, at the end or inside; a row of empty fields is a row."""
+    rows = ["from,to,amount", "a,b,5", "", "b,c,3", "", ""]
+    assert read_text(path, end.join(rows)) == [("a", "b", 5), ("b", "c", 3)]
+    assert read_text(path, end.join(["from,to,amount", "a,b,5", *[""] * 9_000_000])) == [
+        ("a", "b", 5)
+    ]
+    error = refusal(path, end.join([*rows, "c,d,-1", ""]))
+    assert str(error).startswith(f"{path}:7: ")
+    error = refusal(path, end.join([*rows, "c,d", ""]))
+    assert str(error).startswith(f"{path}:7: 2 fields where the header has 3")
+    error = refusal(path, end.join([*rows, "c,d,1", "", "c,d,-1", "c,d,-2"]))
+    assert str(error).startswith(f"{path}:9: ")
+    refused_row(path, ",,", value="", rule="missing")
 
 
 def test_a_row_too_short_far_down_is_named_by_its_line(path: Path) -> None:

@@ -14,6 +14,8 @@ from coinhaze.errors import UsageError
 from coinhaze.report.drawing.flow import LINE, ROOM, Layers, sankey
 from coinhaze.report.drawing.layout import lay_out
 from coinhaze.report.origins import OriginsReport, explain, origins_dot, origins_json, origins_page
+from coinhaze.report.tables import scores_report
+from coinhaze.report.terminal import written
 from coinhaze.simulate import simulate_hubs
 
 HOSTILE = '<script>alert("1")</script> \\N "&'
@@ -97,8 +99,8 @@ def test_a_coin_has_the_label_of_its_address_and_a_mint_its_owners() -> None:
 def test_json_has_keys_that_stay() -> None:
     document = json.loads(origins_json(hostile(), {"software": "s"}))
     assert sorted(document) == [
-        "balance", "bits", "bits_high", "bits_low", "completeness", "earlier", "flow", "hops",
-        "label", "labels",
+        "assumed", "balance", "bits", "bits_high", "bits_low", "completeness", "earlier", "flow",
+        "hops", "label", "labels",
         "lower_bound", "missing", "node", "observers", "other", "policy", "provenance",
         "sources", "steps", "time", "unit", "view",
     ]  # fmt: skip
@@ -194,3 +196,31 @@ def test_the_drawing_is_well_formed_and_nothing_overlaps(make: object) -> None:
         assert y + tall <= height
     assert len(list(svg.iter(f"{SVG}path"))) == len(layers.bands)
     assert len(list(svg.iter(f"{SVG}g"))) == sum(map(len, layers.boxes))
+
+
+@pytest.mark.parametrize(
+    ("node", "balance", "assumed"), [("a", "7", "5"), ("a:0", "0", "0"), ("b", "5", "0")]
+)
+def test_an_assumed_opening_balance_is_called_so(node: str, balance: str, assumed: str) -> None:
+    """a paid 5 before it received 7: that it had 5 at the start is not in the ledger."""
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 5), ("c", "a", 7)])
+    document = json.loads(origins_json(explain(ledger, node, time="temporal"), {}))
+    assert (document["balance"], document["assumed"]) == (balance, assumed)
+    given = explain(ledger, node, time="temporal", opening={"a": 5, "c": 7})
+    assert given.origins.assumed == 0
+    hidden = coinhaze.CoinLedger.from_transactions([{"txid": "r", "outputs": 1}])
+    assert coinhaze.origins(hidden, "r:0").assumed is None
+
+
+def test_a_balance_that_is_in_part_assumed_is_marked_in_tables() -> None:
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 5), ("c", "a", 7)])
+    text = written(scores_report(coinhaze.score(ledger, time="temporal")), width=100)
+    rows = {cells[0]: cells[1] for cells in _cells(text) if len(cells) > 1}
+    assert (rows["a"], rows["b"]) == ("7*", "5")
+    assert "* with money assumed to have been there before the window" in text
+    whole = written(scores_report(coinhaze.score(ledger)), width=100)
+    assert "*" not in whole
+
+
+def _cells(text: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in text.splitlines()]

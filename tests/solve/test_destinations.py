@@ -251,3 +251,66 @@ def test_a_graph_turned_round_twice_is_itself() -> None:
     assert again.opening is not None
     assert graph.opening is not None
     assert again.opening.ints() == graph.opening.ints()
+
+
+def with_fees(transfers: list[tuple[str, str, int]], fees: list[int]) -> AccountLedger:
+    senders, receivers, amounts = zip(*transfers, strict=True)
+    return AccountLedger.from_columns(senders, receivers, amounts, fees=fees)
+
+
+@pytest.mark.parametrize("time", ["stationary", "temporal"])
+def test_fees_that_accounts_paid_are_no_balance(time: Literal["stationary", "temporal"]) -> None:
+    """Bob is left with 40 and closes with 30, since his payments cost 10."""
+    ledger = with_fees([("a", "b", 100), ("b", "c", 60)], [0, 10])
+    found = coinhaze.destinations(ledger, "a", time=time)
+    rows = {row["destination"]: row for row in found.to_arrow().to_pylist()}
+    assert {name: row["amount"] for name, row in rows.items()} == pytest.approx(
+        {"b": 30, "c": 60, "fees": 10}
+    )
+    assert rows["fees"]["kind"] == "fee"
+    balances = coinhaze.score(ledger, time=time, nodes="all").to_arrow().to_pylist()
+    for row in balances:
+        if row["node"] in rows:
+            assert rows[row["node"]]["amount"] == pytest.approx(int(row["balance"]))
+    fifo = coinhaze.destinations(ledger, "a", time="temporal", policy="fifo")
+    assert fifo.total("fee") == found.total("fee")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(TRANSFERS.map(lambda rows: rows[0]), st.integers(0, 4)), min_size=1))
+def test_amounts_forward_never_exceed_what_accounts_close_with(
+    rows: list[tuple[tuple[str, str, int], int]],
+) -> None:
+    transfers, fees = [row for row, _ in rows], [fee for _, fee in rows]
+    graph = coinhaze.transaction_graph(with_fees(transfers, fees))
+    closing = {r["node"]: int(r["balance"]) for r in graph.tables()["nodes"].to_pylist()}
+    for name in closing:
+        try:
+            found = coinhaze.destinations(graph, name)
+        except coinhaze.InputError:
+            continue
+        assert abs(found.share.sum() - 1) < 1e-12
+        for row in found.to_arrow().to_pylist():
+            if row["kind"] != "fee":
+                assert row["amount"] <= closing[row["destination"]] + 1e-9
+
+
+def test_ordered_policies_give_whole_units_of_any_size() -> None:
+    """Shares times the sum would be off by a unit in 2^53, and print 27.999999 for 28."""
+    huge = 2**200 + 12345
+    ledger = AccountLedger.from_transfers([("a", "b", huge), ("b", "c", 7), ("b", "d", 10**60 + 1)])
+    found = coinhaze.destinations(ledger, "a", time="temporal", policy="fifo")
+    rows = {row["destination"]: row["amount"] for row in found.as_dict()["destinations"]}  # type: ignore[attr-defined]
+    assert rows == {"b": huge - 10**60 - 8, "c": 7, "d": 10**60 + 1}
+    spent = [payment("t", [("m", 0), ("m", 1)], [(13, "x"), (6, "y")])]
+    coins = coinhaze.destinations(
+        CoinLedger.from_transactions([MINED, *spent]), "m:1", policy="fifo"
+    )
+    assert coins.to_arrow()["amount"].to_pylist() == [6.0, 3.0, 1.0]
+    for units in range(1, 60):
+        mined = {"txid": "m", "outputs": [{"value": 59, "address": "m"}]}
+        cut = CoinLedger.from_transactions(
+            [mined, payment("t", [("m", 0)], [(units, "x"), (59 - units, "y")])]
+        )
+        parts = coinhaze.destinations(cut, "m:0", policy="lifo").to_arrow()["amount"].to_pylist()
+        assert sorted(p for p in (units, 59 - units) if p) == sorted(parts)

@@ -13,6 +13,7 @@ import coinhaze
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.local.past import Past, past_of
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.reduce import certain_nodes
 from properties import strategies
 from properties.comparison import profile
@@ -126,3 +127,29 @@ def test_two_questions_at_once_do_not_meet() -> None:
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda n: past_of(chain, n).nodes.tolist(), nodes))
     assert together == alone
+
+
+def chain_of_transfers(rows: list[tuple[str, str, int]]) -> AbsorbingChain:
+    return coinhaze.absorbing_chain(
+        coinhaze.transaction_graph(coinhaze.AccountLedger.from_transfers(rows))
+    )
+
+
+@pytest.mark.parametrize("length", [2, 5, 300])
+def test_a_past_that_goes_round_for_ever_is_not_walked_round(length: int) -> None:
+    """It was, some ten million times, which took most of a minute in plain Python."""
+    rows = [(f"a{k}", f"a{(k + 1) % length}", 10) for k in range(length)]
+    past = past_of(chain_of_transfers([*rows, ("x", "y", 1)]), 0)
+    assert past.missing == 1
+    assert past.visits.sum() <= length
+    assert not past.shares().sum()
+
+
+def test_a_walk_in_parts_is_the_walk_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("a", "b", 1000), ("b", "a", 1000), ("x", "a", 1), ("b", "y", 1), ("z", "b", 2)]
+    chain = chain_of_transfers([*rows, ("b", "z", 2)])
+    at_once = [past_of(chain, node).visits for node in range(4)]
+    monkeypatch.setattr(thresholds, "MOVES_AT_ONCE", 7)
+    in_parts = [past_of(chain, node).visits for node in range(4)]
+    for one, other in zip(at_once, in_parts, strict=True):
+        assert one == pytest.approx(other, rel=1e-9)

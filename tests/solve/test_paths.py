@@ -59,6 +59,36 @@ def test_loops_are_paths_too_each_turn_one() -> None:
     assert [p.share for p in paths] == pytest.approx([0.5, 0.25, 0.125])
 
 
+def layered(layers: int, width: int) -> coinhaze.AccountLedger:
+    """Let every account of a layer pay every account of the next one the same."""
+    each = range(width)
+    return coinhaze.AccountLedger.from_transfers(
+        [(f"l{k}_{i}", f"l{k + 1}_{j}", 1) for k in range(layers) for i in each for j in each]
+    )
+
+
+@pytest.mark.parametrize(("layers", "width"), [(30, 3), (40, 7), (300, 2)])
+def test_paths_are_found_among_more_equal_ones_than_can_be_looked_at(
+    layers: int, width: int
+) -> None:
+    """None were found, so that a statement showed a share from the list and no path for it."""
+    graph = coinhaze.transaction_graph(layered(layers, width))
+    chain = coinhaze.absorbing_chain(graph, listed=["l0_0"])
+    paths = largest_paths(coinhaze.origins(chain, f"l{layers}_0"), limit=3)
+    assert len({path.nodes for path in paths}) == 3
+    assert all(len(path.nodes) == layers + 1 for path in paths)
+    assert [p.share for p in paths] == pytest.approx([width**-layers] * 3, rel=1e-9)
+
+
+def test_the_shortest_turns_of_a_loop_come_first_that_hardly_any_money_leaves() -> None:
+    ledger = coinhaze.AccountLedger.from_transfers(
+        [("a", "b", 10**12), ("b", "a", 10**12), ("x", "a", 1), ("b", "y", 1)]
+    )
+    chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger), listed=["x"])
+    paths = largest_paths(coinhaze.origins(chain, "y"), limit=3)
+    assert [len(path.nodes) for path in paths] == [4, 6, 8]
+
+
 def test_a_path_carries_what_began_at_its_source_not_what_passed_it() -> None:
     ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 1), ("b", "c", 4)])
     chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
-from coinhaze.errors import UnknownName
+from coinhaze.errors import UnknownName, first_few
 from coinhaze.formats.bitcoin_raw.networks import LOOKED_AT, foreign_words, networks_of_owners
 from coinhaze.formats.lists.labels import normal_address
 from coinhaze.graph import TransactionGraph
@@ -40,6 +40,30 @@ def find_node(graph: TransactionGraph, name: str) -> int:
         if foreign is None:
             raise
         raise UnknownName(foreign) from None
+
+
+def find_nodes(graph: TransactionGraph, names: Sequence[str]) -> Ints:
+    """Find nodes by name; the error for a missing one says which others are missing.
+
+    >>> import coinhaze
+    >>> graph = coinhaze.transaction_graph(coinhaze.AccountLedger.from_transfers([("a", "b", 1)]))
+    >>> find_nodes(graph, ["b", "a"]).tolist()
+    [1, 0]
+    """
+    found: list[int] = []
+    for place, name in enumerate(names):
+        try:
+            found.append(find_node(graph, name))
+        except UnknownName as error:
+            rest = names[place + 1 :]
+            others = [other for other in rest if not len(graph.names.nodes(name_in(graph, other)))]
+            if not others:
+                raise
+            raise UnknownName(
+                f"{error}; {len(others):,} more of the {len(names):,} names are not there: "
+                f"{first_few(others)} (take them out of the list)"
+            ) from None
+    return np.array(found, dtype=np.int64)
 
 
 def find_holdings(graph: TransactionGraph, names: Iterable[str]) -> Ints:

@@ -106,6 +106,17 @@ def assumed_openings(graph: TransactionGraph, nodes: Ints) -> Amounts | None:
     return by_party.take(party[nodes])
 
 
+def assumed_in_balances(graph: TransactionGraph, nodes: Ints) -> Amounts | None:
+    """Return what of the balance of each node is assumed, or reckoned with; None where hidden.
+
+    Nothing is where nothing is held: of an account with snapshots only the newest holds money.
+    """
+    found = assumed_openings(graph, nodes)
+    if found is None or graph.closing is None:
+        return None
+    return found.where(graph.closing.take(nodes).positive())
+
+
 def assumed_words(holds: int, assumed: int, shown: str) -> str:
     """Describe the assumed part of a holding, as a suffix; `shown` is the formatted amount.
 

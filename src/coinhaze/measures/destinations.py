@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from coinhaze.amounts import Floats, Ints
+from coinhaze.amounts import Amounts, Floats, Ints
 from coinhaze.formats.money import unit_of
 from coinhaze.graph import Kind, TransactionGraph
-from coinhaze.ledger import CoinLedger
+from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.ledger.frames import ArrowTable, shown
 from coinhaze.measures.origins import Origins
 from coinhaze.observer.chain import reading_of
@@ -19,7 +19,7 @@ from coinhaze.observer.owners import Persons
 
 FEE, BURNED, UNSPENDABLE, UNSPENT, BALANCE = "fee", "burned", "unspendable", "unspent", "balance"
 LISTED, ELSEWHERE = "listed", "elsewhere"
-FEES = "fees"  # of all transactions on the way
+FEES = "fees"  # of all transactions and accounts on the way
 NONE = -1
 
 
@@ -46,6 +46,7 @@ class Destinations(ArrowTable):
     settings: dict[str, object]
     walk: Origins | None = None  # on the graph turned round; None under ordered policies
     rank: Ints | None = None  # of each destination in that walk, NONE for fees
+    units: tuple[int, ...] | None = None  # at each destination, under ordered policies
     visits: float = 1.0  # how often a unit of it was at the node: more where money came back
     missing: float = 0.0  # how much was not followed to its end
     notes: tuple[str, ...] = ()
@@ -66,7 +67,16 @@ class Destinations(ArrowTable):
     @property
     def amounts(self) -> Floats:
         """How much money is at each destination, in the smallest unit."""
+        if self.units is not None:
+            return np.array([float(units) for units in self.units])
         return self.share * (float(self.received) / self.visits)
+
+    @property
+    def whole_amounts(self) -> list[int]:
+        """The same to the nearest unit; under ordered policies exact, whatever the size."""
+        if self.units is not None:
+            return list(self.units)
+        return [round(amount) for amount in self.amounts.tolist()]
 
     @property
     def shortfall(self) -> str | None:
@@ -107,22 +117,19 @@ class Destinations(ArrowTable):
                 held_by = known.names.take(pa.array(called.astype(np.int64))).to_pylist()
             for place, holder in zip(coin.tolist(), held_by, strict=True):
                 names[place] = holder
-        groups: dict[tuple[str, str], tuple[int, float]] = {}
-        for key, share in zip(
-            zip(names, self.kinds, strict=True), self.share.tolist(), strict=True
-        ):
-            count, total = groups.get(key, (0, 0.0))
-            groups[key] = count + 1, total + share
+        groups: dict[tuple[str, str], tuple[int, float, float]] = {}
+        rows = zip(names, self.kinds, self.share.tolist(), self.amounts.tolist(), strict=True)
+        for *key, share, amount in rows:
+            count, total, held = groups.get((key[0], key[1]), (0, 0.0, 0.0))
+            groups[key[0], key[1]] = count + 1, total + share, held + amount
         found = sorted(groups.items(), key=lambda item: -item[1][1])
         return pa.table(
             {
                 "holder": pa.array([key[0] for key, _ in found], pa.string()),
                 "kind": pa.array([key[1] for key, _ in found], pa.string()),
-                "destinations": pa.array([n for _, (n, _) in found], pa.int64()),
-                "share": pa.array([s for _, (_, s) in found], pa.float64()),
-                "amount": pa.array(
-                    [s * self.received / self.visits for _, (_, s) in found], pa.float64()
-                ),
+                "destinations": pa.array([n for _, (n, _, _) in found], pa.int64()),
+                "share": pa.array([s for _, (_, s, _) in found], pa.float64()),
+                "amount": pa.array([a for _, (_, _, a) in found], pa.float64()),
             }
         )
 
@@ -140,6 +147,8 @@ class Destinations(ArrowTable):
     def as_dict(self, *, limit: int | None = None) -> dict[str, object]:
         """Give everything as plain values, for JSON."""
         rows = self.to_arrow().slice(0, limit).to_pylist()
+        for row, units in zip(rows, self.units or (), strict=False):
+            row["amount"] = units
         return {
             "node": self.name,
             **reading_of(self.settings),
@@ -168,6 +177,27 @@ def counted_once(received: int, visits: float) -> int:
     100
     """
     return received if visits <= 1 else round(Fraction(received) / Fraction(visits))
+
+
+def part_in_fees(graph: TransactionGraph, stayed: Amounts, nodes: Ints) -> Floats:
+    """Give what part of the money that stayed at some nodes their holders paid in fees.
+
+    `stayed` is opening + in - out of every node. Fees that an account ledger notes beside its
+    transfers are no payments of the graph, and an account closes without them; transactions are
+    nodes of their own, and keep what they were paid.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_columns(["a", "b"], ["b", "c"], [5, 1], fees=[0, 1])
+    >>> graph = coinhaze.transaction_graph(ledger)
+    >>> part_in_fees(graph, Amounts.of([0, 4, 1]), np.array([1, 2])).tolist()
+    [0.25, 0.0]
+    """
+    ledger = graph.ledger
+    if not isinstance(ledger, AccountLedger) or ledger.fees is None or graph.closing is None:
+        return np.zeros(len(nodes))
+    there = stayed.take(nodes)
+    paid = (there - graph.closing.take(nodes)).floats()
+    return np.divide(paid, there.floats(), out=np.zeros(len(nodes)), where=there.positive())
 
 
 def kinds_of(graph: TransactionGraph, nodes: Ints) -> list[str]:

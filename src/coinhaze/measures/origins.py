@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.formats.money import unit_of
+from coinhaze.graph.opening import assumed_in_balances
 from coinhaze.ledger.frames import ArrowTable, shown
 from coinhaze.observer.chain import Belief, reading_of
 
@@ -78,6 +79,12 @@ class Origins(ArrowTable):
             }
         )
 
+    @property
+    def assumed(self) -> int | None:
+        """What of the balance no payment shows: an opening balance that is assumed."""
+        found = assumed_in_balances(self.chain.graph, np.array([self.node]))
+        return None if found is None else found[0]
+
     def flow(self) -> pa.Table:
         """Give the moves of money that led here, largest share first.
 
@@ -115,6 +122,7 @@ class Origins(ArrowTable):
             "node": self.name,
             **reading_of(self.chain.settings),
             "balance": None if self.balance is None else str(self.balance),
+            "assumed": None if self.assumed is None else str(self.assumed),
             "unit": unit_of(self.chain.graph.ledger).spelling,
             "bits": self.bits,
             "bits_low": self.bits_low,

@@ -295,7 +295,9 @@ class Scores(ArrowTable):
             edges=len(graph.tail),
             burnt=self.burnt,
             widths=self.widths,
-            standard_error=None if self.bits_error is None else float(np.nanmax(self.bits_error)),
+            standard_error=(
+                None if self.bits_error is None else float(np.nanmax(self.bits_error, initial=0.0))
+            ),
             mean_error=self.mean_error,
             lower_bound=self.lower_bound,
             method=self.method,
@@ -361,7 +363,8 @@ class Scores(ArrowTable):
             np.isnan(self.sources) & ~np.isnan(self.bits)
         ):
             notes.append(
-                "possible sources are not counted where that takes long: ask for count_sources"
+                "possible sources are not counted where that takes long; --count-sources "
+                "(count_sources=True) counts them"
             )
         if self.shortfall is not None:
             notes.append(self.shortfall)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack
 
@@ -101,7 +101,11 @@ class DestinationsReport:
         return f"Of {unit.words(found.held)} that it had, {said}.{more}"
 
 
-def where_words(totals: Mapping[str, tuple[float, int]], missing: float = 0.0) -> str:
+def where_words(
+    totals: Mapping[str, tuple[float, int]],
+    missing: float = 0.0,
+    share_words: Callable[[float], str] = "{:.2%}".format,
+) -> str:
     """Say of each kind of destination how much is there, and in how many.
 
     >>> where_words({"unspent": (0.9, 2), "fee": (0.1, 1)})
@@ -111,10 +115,10 @@ def where_words(totals: Mapping[str, tuple[float, int]], missing: float = 0.0) -
     for kind, (words, many) in _WORDS.items():
         share, count = totals.get(kind, (0.0, 0))
         if count:
-            said = words.format(share=f"{share:.2%}", count=f"{count:,}")
+            said = words.format(share=share_words(share), count=f"{count:,}")
             parts.append(said + (many if count != 1 else ""))
     if missing > 5e-5:
-        parts.append(f"{missing:.2%} was not followed to its end")
+        parts.append(f"{share_words(missing)} was not followed to its end")
     return "; ".join(parts)
 
 
@@ -219,16 +223,18 @@ def _tables(report: DestinationsReport) -> tuple[TableRows, ...]:
 def _rows(report: DestinationsReport) -> TableRows:
     found, unit = report.found, unit_of(report.found.graph.ledger)
     rows: list[tuple[str, ...]] = []
+    whole = found.whole_amounts
     for rank, row in enumerate(found.to_arrow().slice(0, report.limit).to_pylist()):
         node = found.nodes[rank : rank + 1]
         label = None if node[0] == NONE else report.labelled.of(node)[0]
         name = row["destination"] if label is None else f"{label}: {row['destination']}"
-        amount = unit.words(round(row["amount"]))
+        amount = unit.words(whole[rank])
         rows.append((name, row["kind"], f"{row['share']:.2%}", amount, way_words(found.way(rank))))
     rest = len(found) - len(rows)
     if rest:
         share = float(found.share[len(rows) :].sum())
-        words = unit.words(round(share * found.held))
+        units = round(share * found.held) if found.units is None else sum(whole[len(rows) :])
+        words = unit.words(units)
         rows.append((f"other, {rest:,} destinations", "", f"{share:.2%}", words, ""))
     if found.missing > 5e-5:
         rows.append(("not followed to its end", "", f"{found.missing:.2%}", "", ""))

@@ -13,7 +13,7 @@ from rich.text import Text
 from coinhaze.amounts import Ints
 from coinhaze.errors import count_words
 from coinhaze.formats.money import unit_of
-from coinhaze.graph.opening import assumed_openings, assumed_words
+from coinhaze.graph.opening import assumed_in_balances, assumed_words
 from coinhaze.measures import Origins, Scores, Summary
 from coinhaze.measures.comparators.registry import COMPARATORS
 from coinhaze.measures.comparators.side_by_side import correlations
@@ -24,6 +24,7 @@ from coinhaze.report.drawing.flow import short_name
 from coinhaze.report.grids import Grid
 from coinhaze.units import NOT_KNOWN
 
+ASSUMED = "* with money assumed to have been there before the window: origins says how much"
 DIGITS = 10  # that amounts are shown with; files have all of them
 
 
@@ -61,6 +62,10 @@ def rows_table(scores: Scores, rows: Ints, identical: list[int], title: str) -> 
     graph = scores.chain.graph
     held = None if graph.closing is None else graph.closing.take(scores.nodes[rows]).ints()
     unit = unit_of(graph.ledger)
+    assumed = assumed_in_balances(graph, scores.nodes[rows])
+    marked = [] if assumed is None else assumed.positive().tolist()
+    if any(marked):
+        table.caption += f"; {ASSUMED}"
     if held is not None:
         table.add_column("holds", justify="right")
     for column in ("equal", "bits", *(["interval"] if estimated else []), "steps", "sources"):
@@ -74,7 +79,7 @@ def rows_table(scores: Scores, rows: Ints, identical: list[int], title: str) -> 
     for k, (name, more, row) in enumerate(zip(names, identical, rows.tolist(), strict=True)):
         cells: list[RenderableType] = [
             Text(name),
-            *([] if held is None else [unit.words(held[k], significant=DIGITS)]),
+            *([] if held is None else [_held(unit.words(held[k], significant=DIGITS), marked[k])]),
             f"+{more:,}" if more else "",
             _number(scores.bits[row], "" if bounds is None or not bounds[row] else AT_LEAST)
             if not estimated or scores.bits_high[row] - scores.bits_low[row] < 1e-6
@@ -87,6 +92,10 @@ def rows_table(scores: Scores, rows: Ints, identical: list[int], title: str) -> 
             cells.append(f"{scores.exposure[row]:.2%}")
         table.add_row(*cells)
     return table
+
+
+def _held(amount: str, is_assumed: bool) -> str:
+    return f"{amount}*" if is_assumed else amount
 
 
 def _ends(scores: Scores, row: int) -> str:
@@ -182,8 +191,7 @@ def holds_sentence(origins: Origins) -> str:
     if balance is None:
         return ""
     unit = unit_of(graph.ledger)
-    openings = assumed_openings(graph, np.array([origins.node]))
-    assumed = openings[0] if openings is not None and balance else 0
+    assumed = origins.assumed or 0
     part = assumed_words(balance, assumed, unit.words(assumed))
     more = f" {NOT_KNOWN}" if not unit.is_known else ""
     return f"It holds {unit.words(balance)} at the end of the window{part}.{more}"

@@ -13,6 +13,7 @@ import numpy as np
 from coinhaze.amounts import Ints
 from coinhaze.errors import AccuracyError, LedgerError, UsageError
 from coinhaze.graph import TransactionGraph
+from coinhaze.graph.find import find_nodes
 from coinhaze.ledger import Ledger
 from coinhaze.measures import Scores
 from coinhaze.measures.scores import reached
@@ -38,6 +39,7 @@ from coinhaze.solve.pool.limits import GPU, THREADS, Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import DRAWS
 from coinhaze.solve.source import Prepared, Source, only, structure_of
+from coinhaze.threads import at_most
 
 # The published conventions: the zero address is an account, tables are topped up, fees kept by
 # transactions count as unspent, and the series stops at 0.001.
@@ -212,7 +214,8 @@ def _ask(
     )
     if isinstance(source, Prepared) and budget.backend == THREADS:
         budget = replace(budget, backend=source.backend)
-    structure = structure_of(source, budget=budget, **settings)
+    with at_most(budget.threads):
+        structure = structure_of(source, budget=budget, **settings)
     chain = structure.chain
     rows = rows_of(chain.graph, options.nodes)
     choice = choose(
@@ -259,4 +262,4 @@ def rows_of(graph: TransactionGraph, nodes: str | Iterable[str]) -> Ints:
         if nodes == "all":
             return np.arange(len(graph))
         raise UsageError(f"nodes is sinks, all or a list of names, not {nodes!r}")
-    return np.array([graph.names.node(name) for name in nodes], dtype=np.int64)
+    return find_nodes(graph, list(nodes))

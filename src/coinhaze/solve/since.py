@@ -133,7 +133,8 @@ def _rows(chain: AbsorbingChain, ledger: CoinLedger, nodes: str | Sequence[str])
             wanted &= coinjoin_kinds(ledger)[tx] != CoinJoin.none
         rows = coins[wanted]
         if not len(rows):
-            raise UsageError("no transaction of this ledger looks like a CoinJoin: name coins")
+            none = "looks like a CoinJoin: name coins" if nodes == COINJOINS else "made a coin"
+            raise UsageError(f"no transaction of this ledger {none}")
         return rows
     rows = np.array(list(dict.fromkeys(find_node(graph, name) for name in nodes)), dtype=np.int64)
     for row in rows.tolist():
@@ -142,7 +143,10 @@ def _rows(chain: AbsorbingChain, ledger: CoinLedger, nodes: str | Sequence[str])
             or not ledger.inside[ledger.output_tx[graph.names.party[row]]]
         ):
             name = graph.names.of(np.array([row]))[0].as_py()
-            raise UsageError(f"{name} is no coin that was made in this ledger")
+            raise UsageError(
+                f"{name} is no coin that was made in this ledger: name an output of one of its "
+                "transactions, TXID:0, or read the ledger from where it was made"
+            )
     if not len(rows):
         raise UsageError("name at least one coin")
     return rows

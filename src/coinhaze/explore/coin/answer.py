@@ -14,8 +14,7 @@ from coinhaze.amounts import Bools, Ints
 from coinhaze.explore.coin.exposure import SLACK, Met, is_untouched, met, tell_exposure, threads
 from coinhaze.explore.coin.flow import Opened, coin_node, draw_flow, origin_nodes, straight_flow
 from coinhaze.explore.coin.observers import observed, observed_words
-from coinhaze.explore.coin.origins import NOTHING, OutcomeNames, Row
-from coinhaze.explore.coin.why import why
+from coinhaze.explore.coin.origins import NOTHING, OutcomeNames, Row, why
 from coinhaze.explore.describe import (
     NOT_TOUCHED,
     band_words,
@@ -46,6 +45,7 @@ from coinhaze.observer.chain import SourceNames
 from coinhaze.solve import Lots, origins
 from coinhaze.solve.local.mixing import mix
 from coinhaze.solve.local.past import Past, past_of
+from coinhaze.solve.local.row import no_answer
 from coinhaze.solve.lots.scores import origins_in_order
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.structure import Structure
@@ -79,7 +79,7 @@ class Figures:
 
 
 class Question:
-    """One coin under one look: what is needed to answer, found once."""
+    """One coin under one choice of view: what is needed to answer, found once."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Question:
         node: int,
         exposing: ViewOptions | None = None,
     ) -> None:
-        """Take a node under a look; `exposing` is the look that exposure is computed in."""
+        """Take a node; `exposing` are the view options that exposure is computed with."""
         self.views = views
         self.nodes = nodes
         self.options = options
@@ -177,6 +177,13 @@ class Question:
     def untouched(self) -> bool:
         """Whether poison never reached the coin."""
         return is_untouched(self.belief, self.node)
+
+    def refuse_lost(self) -> None:
+        """Refuse a coin whose past never ends: it has no origins to look at."""
+        if isinstance(self.belief, AbsorbingChain):
+            structure = self.views.session(self.options).structure
+            if structure.local.lost(self.node):
+                raise no_answer(structure.chain, self.node)
 
     def _figures(self) -> Figures:
         if self.views.max_origins is not None:
@@ -360,7 +367,7 @@ def _flow(
         text = LOTS if past is None else NOT_TOUCHED.capitalize() + "."
         return straight_flow(itself, boxes, by=by, text=text), notes
     listed = question.listed_nodes if question.follows_list else None
-    place = {int(row.outcomes[rank]): k for k, rank in enumerate(ranks.tolist())}
+    place = {int(row.outcomes[rank]): ((k, 1.0),) for k, rank in enumerate(ranks.tolist())}
     flow = draw_flow(past, nodes, place, boxes, by=by, opened=opened, met=listed, through=through)
     return flow, notes
 

@@ -12,8 +12,16 @@ from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import UsageError, count_words
 from coinhaze.explore.coin.answer import NO_TIME, tells_time
 from coinhaze.explore.coin.exposure import SLACK, threads
-from coinhaze.explore.coin.flow import NOT_FOLLOWED, Opened, coin_node, draw_flow, straight_flow
+from coinhaze.explore.coin.flow import (
+    NOT_FOLLOWED,
+    Opened,
+    Parts,
+    coin_node,
+    draw_flow,
+    straight_flow,
+)
 from coinhaze.explore.coin.origins import NOTHING, Row
+from coinhaze.explore.describe import share_words
 from coinhaze.explore.models import (
     Destination,
     DestinationKind,
@@ -26,16 +34,17 @@ from coinhaze.explore.nodes import Nodes
 from coinhaze.explore.query import CoinQuery
 from coinhaze.explore.views import Listed, ViewOptions, Views
 from coinhaze.graph.holes import moved_in_holes
-from coinhaze.measures.destinations import FEE, FEES, NONE, counted_once, kinds_of
+from coinhaze.measures.destinations import FEE, FEES, NONE, counted_once, kinds_of, part_in_fees
 from coinhaze.observer.chain import SourceNames
 from coinhaze.report.destinations import where_words
 from coinhaze.solve.local.destinations import (
-    OLDEST,
     destinations_or_reached,
+    oldest_note,
     received_by,
     start_of,
 )
 from coinhaze.solve.local.past import Past, past_of
+from coinhaze.solve.local.row import no_answer
 
 LOTS = "An ordered policy follows lots, not paths: destinations are drawn straight to the coin."
 THROUGH = "listed addresses"
@@ -53,7 +62,8 @@ class EndPlaces:
     share: Floats
     missing: float
     listed: Floats | None = None  # of each share, what passed a listed name
-    rank: Mapping[int, int] | None = None  # by outcome of the walk
+    rank: Mapping[int, Parts] | None = None  # by outcome of the walk
+    units: tuple[int, ...] | None = None  # whole ones, of ordered rules
 
     def __len__(self) -> int:
         return len(self.share)
@@ -85,8 +95,9 @@ def answer_destinations(
     if options.ordered:
         found = destinations_or_reached(graph, name, policy=options.rule.name)
         places = EndPlaces(
-            found.nodes, found.names.to_pylist(), list(found.kinds), found.share, found.missing
-        )
+            found.nodes, found.names.to_pylist(), list(found.kinds), found.share, found.missing,
+            units=found.units,
+        )  # fmt: skip
         held = found.held
         notes = (*notes, *found.notes)
         notes += () if listed is None else (LIST_IN_ORDER,)
@@ -94,16 +105,16 @@ def answer_destinations(
         held = received_by(graph, node)
         if held == 0:
             raise UsageError(f"{name} had no money to follow")
-        past = past_of(views.forward(options), node)
+        structure = views.forward(options)
+        if structure.local.lost(node):
+            raise no_answer(structure.chain, node)
+        past = past_of(structure, node)
         held = counted_once(held, float(past.visits[past.start]))
         met = _listed_nodes(listed)
         places = _places(nodes, past, met)
         if met is not None:
             reached, high = _reached(past, met)
-        newest = int(graph.names.newest[graph.names.party[node]])
-        own = nodes.party_name(node)
-        notes += moved_in_holes(graph)
-        notes += (OLDEST.format(name=own),) if newest != node and name == own else ()
+        notes += moved_in_holes(graph) + oldest_note(graph, node, name)
     opened = Opened.of(ask.open)
     flow, more = _flow(nodes, past, places, node, ask, opened, _listed_nodes(listed), held)
     shown = np.arange(min(ask.top, len(places)))
@@ -113,6 +124,7 @@ def answer_destinations(
     }
     counted = {kind: (share, places.kinds.count(kind)) for kind, share in totals.items()}
     amount = nodes.index.amount(held)
+    where = where_words(counted, places.missing, share_words)
     return DestinationsAnswer(
         ledger=nodes.ledger,
         digest=digest,
@@ -123,7 +135,7 @@ def answer_destinations(
         held=amount,
         time=nodes.time(node),
         height=nodes.height(node),
-        sentence=f"Of {amount.shown} that it had, {where_words(counted, places.missing)}.",
+        sentence=f"Of {amount.shown} that it had, {where}.",
         totals={kind: min(share, 1.0) for kind, share in totals.items()},
         not_followed=min(places.missing, 1.0),
         reached=reached,
@@ -154,19 +166,27 @@ def _places(nodes: Nodes, past: Past, met: Bools | None) -> EndPlaces:
     assert isinstance(outcomes, SourceNames)
     at = outcomes.nodes[row.outcomes].astype(np.int64)
     kinds = np.array(kinds_of(nodes.graph, at), dtype=object)
+    stayed = past.chain.graph.opening
+    assert stayed is not None
+    to_fees = np.where(kinds == FEE, 1.0, part_in_fees(nodes.graph, stayed, at))
     part = np.zeros(len(row)) if met is None else threads(past, met, row.outcomes, row.shares)
-    fee = kinds == FEE
-    share = np.append(row.shares[~fee], row.shares[fee].sum())
-    thread = np.append(part[~fee], part[fee].sum())
-    at = np.append(at[~fee], NONE)
-    kinds = np.append(kinds[~fee], FEE)
+    share, thread = ((1.0 - to_fees) * each for each in (row.shares, part))
+    share, thread = (
+        np.append(rest, (to_fees * all_).sum())
+        for rest, all_ in ((share, row.shares), (thread, part))
+    )
+    names = [*nodes.names(at), FEES]
+    at, kinds = np.append(at, NONE), np.append(kinds, FEE)
     order = np.argsort(-share, kind="stable")
     order = order[share[order] > 0]
-    names = [*nodes.names(at[:-1]), FEES]
     rank = {int(k): r for r, k in enumerate(order.tolist())}
-    single = dict(zip(np.flatnonzero(~fee).tolist(), range(int((~fee).sum())), strict=True))
     by_outcome = {
-        int(outcome): rank[single.get(k, len(single))] for k, outcome in enumerate(row.outcomes)
+        int(outcome): tuple(
+            (rank[place], of_it)
+            for place, of_it in ((k, 1.0 - fee), (len(row), fee))
+            if place in rank and of_it > 0
+        )
+        for k, (outcome, fee) in enumerate(zip(row.outcomes, to_fees.tolist(), strict=True))
     }
     return EndPlaces(
         nodes=at[order],
@@ -192,7 +212,8 @@ def _destinations(
                 "height": nodes.height(node), "href": nodes.href(node),
             }  # fmt: skip
         kind = cast("DestinationKind", places.kinds[k])
-        amount = nodes.index.part(held, share)
+        units = places.units
+        amount = nodes.index.part(held, share) if units is None else nodes.index.amount(units[k])
         found.append(
             Destination(
                 rank=k, name=places.names[k], kind=kind, share=share, amount=amount, **facts
@@ -225,7 +246,11 @@ def _flow(
     if past is None or not len(places):
         itself = coin_node(nodes, node, listed=0.0)
         return straight_flow(itself, boxes, by=by, text=LOTS, direction="forward"), notes
-    place = {k: rank for k, rank in (places.rank or {}).items() if rank < len(ranks)}
+    last = len(boxes) - 1
+    place = {
+        k: tuple((min(rank, last), part) for rank, part in parts)
+        for k, parts in (places.rank or {}).items()
+    }
     flow = draw_flow(
         past,
         nodes,

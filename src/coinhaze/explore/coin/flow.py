@@ -34,6 +34,7 @@ COIN = "c"
 FURTHER = {"backward": "back", "forward": "on"}
 ENDS = {"backward": "Origins", "forward": "Destinations"}
 _OPENS = re.compile(r"h(?P<hop>[0-9]{1,2})x[0-9]*|(?P<origins>ox)[0-9]*|(?P<depth>d)[0-9]*")
+Parts = tuple[tuple[int, float], ...]  # boxes of ends, and what part of an outcome each stands for
 ONE, NOT_FOLLOWED = "One possible origin.", "further back, not followed"
 
 
@@ -124,7 +125,7 @@ def straight_flow(
 def draw_flow(
     past: Past,
     nodes: Nodes,
-    place: Mapping[int, int],
+    place: Mapping[int, Parts],
     origins: Sequence[FlowNode],
     *,
     by: By,
@@ -135,7 +136,7 @@ def draw_flow(
 ) -> Flow:
     """Spread a past over columns, and lead what is deeper than the last hop to the origins.
 
-    `place` says which of the origins stands for an outcome; the last one does for all others.
+    `place` says which of the origins stand for an outcome; the last one does for all others.
     `through` says what listed money came through, where boxes are not listed themselves. Forward,
     the past is one of a graph turned round, and origins are destinations.
     """
@@ -355,7 +356,7 @@ def _ended(
     drawing: _Drawing,
     hops: Sequence[Hop],
     ids: Sequence[Sequence[str]],
-    place: Mapping[int, int],
+    place: Mapping[int, Parts],
     origins: Sequence[FlowNode],
 ) -> list[tuple[float, float]]:
     """Lead origins straight to boxes they ended at; give how much of each, and of its thread."""
@@ -363,9 +364,10 @@ def _ended(
     for number, hop in enumerate(hops):
         parts: dict[tuple[int, int], tuple[float, float]] = {}
         for move in hop.ended:
-            key = place.get(move.at, len(origins) - 1), move.to
-            was = parts.get(key, (0.0, 0.0))
-            parts[key] = was[0] + move.share, was[1] + move.listed
+            for origin, part in place.get(move.at, ((len(origins) - 1, 1.0),)):
+                was = parts.get((origin, move.to), (0.0, 0.0))
+                more = part * move.share, part * move.listed
+                parts[origin, move.to] = was[0] + more[0], was[1] + more[1]
         for (origin, box), (share, listed) in parts.items():
             drawing.band(origins[origin].id, ids[number][box], share, listed)
             direct[origin] = direct[origin][0] + share, direct[origin][1] + listed

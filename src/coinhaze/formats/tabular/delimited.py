@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -15,9 +16,11 @@ import pyarrow.csv
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import UNREADABLE, bytes_read, errors_of_reading, open_plain
 from coinhaze.formats.tabular.column_use import in_small_letters
-from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.ledger.checks import Place
 from coinhaze.ledger.columns import CheckedColumns
+
+if TYPE_CHECKING:
+    from _csv import Reader as _CsvRows
 
 # Bytes read at a time: large enough for vector units, small enough for memory.
 BLOCK = 8 << 20
@@ -49,6 +52,7 @@ def stream_text(
 ) -> Iterator[Piece]:
     """Read the named columns of a file with a header, the optional ones if it has them.
 
+    Blank lines are no rows: they hold nothing, not even separators.
     `null` is the text that stands for nothing. Where fields are not `quoted`, quotes are letters.
     `names` are those in the header, if `file` is open and the header was read from it.
     """
@@ -70,9 +74,7 @@ def stream_text(
 
 def _line_namer(path: Path, first: int, quoted: bool, delimiter: str) -> Place:
     """Say on which line of the file rows stand, the first of which has this number."""
-    if quoted:
-        return lambda row: f"{path}:{line_of(path, first + row, delimiter)}"
-    return lambda row: f"{path}:{first + row + 2}"
+    return lambda row: f"{path}:{line_of(path, first + row, delimiter, quoted=quoted)}"
 
 
 def read_text(path: Path, columns: Sequence[str], *, optional: Sequence[str] = ()) -> pa.Table:
@@ -187,7 +189,7 @@ def _rows(
             quote_char='"' if quoted else False,
             double_quote=quoted,
             newlines_in_values=quoted,
-            ignore_empty_lines=False,
+            ignore_empty_lines=True,
         ),
         convert_options=pa.csv.ConvertOptions(
             include_columns=list(columns),
@@ -243,18 +245,27 @@ def header_names(line: str, delimiter: str = ",") -> list[str]:
     return [name.strip('"') for name in line.split(delimiter)]
 
 
-def line_of(path: Path, row: int, delimiter: str = ",") -> int:
+def line_of(path: Path, row: int, delimiter: str = ",", *, quoted: bool = True) -> int:
     """Find the line on which a row stands, counted from 1; rows from 0, after the header.
 
-    Rows and lines part where a quoted field holds a line break.
+    Rows and lines part where a quoted field holds a line break, and after blank lines.
     """
     with open_plain(path) as file:
         text = io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline="")
-        lines = csv.reader(text, delimiter=delimiter)
-        for number, _ in enumerate(lines, -1):
-            if number == row - 1:
-                return lines.line_num + 1
+        before, number = 0, -2  # the header is before the first row
+        lines = _csv_rows(text, delimiter, quoted)
+        for fields_of_row in lines:
+            number += bool(fields_of_row)
+            if number == row and fields_of_row:
+                return before + 1
+            before = lines.line_num
     return row + 2
+
+
+def _csv_rows(lines: Iterable[str], delimiter: str, quoted: bool) -> _CsvRows:
+    """Part lines into rows as Arrow does; a blank line is an empty one."""
+    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    return csv.reader(lines, delimiter=delimiter, quoting=quoting)
 
 
 def _explained(
@@ -290,15 +301,11 @@ def _first_fault(
                     where, "text that is not UTF-8", value=line, fix=AS_UTF_8
                 ) from None
 
-    rows = csv.reader(
-        lines(),
-        delimiter=delimiter,
-        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
-    )
+    rows = _csv_rows(lines(), delimiter, quoted)
     before = 0
     try:
         for row in rows:
-            if len(row) != width:
+            if row and len(row) != width:
                 what = f"{fields(len(row))} where the header has {width}"
                 return LedgerError(
                     f"{path}:{before + 1}", what, value=delimiter.join(row), fix=WHOLE_ROW
@@ -307,3 +314,12 @@ def _first_fault(
     except LedgerError as fault:
         return fault
     return None
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some rows of a file."""
+
+    columns: CheckedColumns
+    first: int  # the number of its first row, counted from 0
+    read: int  # bytes of the file, as it lies on the disk, read so far

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Unpack
 
@@ -24,6 +25,7 @@ from coinhaze.measures.destinations import (
     UNSPENDABLE,
     Destinations,
     kinds_of,
+    part_in_fees,
 )
 from coinhaze.measures.origins import Origins
 from coinhaze.observer import absorbing_chain
@@ -43,7 +45,7 @@ from coinhaze.solve.source import (
 )
 from coinhaze.solve.structure.structure import Structure
 
-OLDEST = (
+_OLDEST = (
     "{name} is followed from its oldest snapshot: name a later one, {later}, or choose the "
     "stationary time for all the money it ever had"
 )
@@ -130,13 +132,13 @@ def destinations_along(
     start = start_of(graph, node)
     walk = origins_or_reached(structure, start, accuracy=accuracy)
     chain = structure.chain
-    notes = walk.notes + moved_in_holes(graph)
-    if _is_older(graph, start):
-        party = str(graph.names.parties[int(graph.names.party[start])].as_py())
-        notes += (OLDEST.format(name=party, later=_later(graph, start)),) if node == party else ()
+    notes = walk.notes + moved_in_holes(graph) + oldest_note(graph, start, node)
     rank = np.arange(len(walk))
+    in_fees = np.zeros(len(walk))
     if isinstance(chain.outcomes, SourceNames):
         nodes = chain.outcomes.nodes[walk.outcomes].astype(np.int64)
+        assert chain.graph.opening is not None
+        in_fees = walk.probability * part_in_fees(graph, chain.graph.opening, nodes)
         names, kinds = graph.names.of(nodes), kinds_of(graph, nodes)
     else:
         nodes = np.full(len(walk), NONE)
@@ -151,13 +153,14 @@ def destinations_along(
             nodes=nodes,
             names=names,
             kinds=tuple(kinds),
-            share=walk.probability,
+            share=walk.probability - in_fees,
             settings=chain.settings | {"direction": FORWARD},
             walk=walk,
             rank=rank,
             missing=walk.missing,
             notes=notes,
-        )
+        ),
+        float(in_fees.sum()),
     )
 
 
@@ -177,8 +180,12 @@ def start_of(graph: TransactionGraph, name: str) -> int:
     return node
 
 
-def _is_older(graph: TransactionGraph, node: int) -> bool:
-    return bool(graph.names.newest[graph.names.party[node]] != node)
+def oldest_note(graph: TransactionGraph, node: int, name: str) -> tuple[str, ...]:
+    """Note that an account, found by this name, is followed from its oldest snapshot."""
+    if graph.names.newest[graph.names.party[node]] == node:
+        return ()
+    party = str(graph.names.parties[int(graph.names.party[node])].as_py())
+    return (_OLDEST.format(name=party, later=_later(graph, node)),) if name == party else ()
 
 
 def _later(graph: TransactionGraph, node: int) -> str:
@@ -202,10 +209,10 @@ def received_by(graph: TransactionGraph, node: int) -> int:
     return graph.opening[node] + sum(received)
 
 
-def _with_fees_together(found: Destinations) -> Destinations:
-    """Make the fees of all transactions one destination."""
+def _with_fees_together(found: Destinations, of_accounts: float) -> Destinations:
+    """Make the fees of all transactions, and those of accounts, one destination."""
     fee = np.array([kind == FEE for kind in found.kinds], dtype=np.bool_)
-    fees = float(found.share[fee].sum())
+    fees = float(found.share[fee].sum()) + of_accounts
     other = np.flatnonzero(~fee)
     assert found.rank is not None
     return _sorted(
@@ -226,6 +233,7 @@ def _sorted(
     kinds: list[str],
     share: Floats,
     rank: Ints | None,
+    units: Sequence[int] | None = None,
 ) -> Destinations:
     order = np.argsort(-share, kind="stable")
     order = order[share[order] > 0]
@@ -236,6 +244,7 @@ def _sorted(
         kinds=tuple(kinds[k] for k in order.tolist()),
         share=share[order],
         rank=None if rank is None else rank[order],
+        units=None if units is None else tuple(units[k] for k in order.tolist()),
     )
 
 
@@ -267,4 +276,6 @@ def _in_order(graph: TransactionGraph, node: str, policy: str) -> Destinations:
         settings=graph.settings | {"policy": policy, "direction": FORWARD},
         notes=marked.notes + moved_in_holes(graph),
     )
-    return _sorted(found, nodes=nodes, names=names, kinds=kinds, share=share, rank=None)
+    return _sorted(
+        found, nodes=nodes, names=names, kinds=kinds, share=share, rank=None, units=amounts
+    )

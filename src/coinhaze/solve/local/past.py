@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import breadth_first_order
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.observer import AbsorbingChain
@@ -108,8 +110,25 @@ class Past:
     @cached_property
     def walk(self) -> BackwardWalk:
         """The walk over these moves; what is not followed is an end."""
-        to = np.where(self.to < 0, len(self), self.to)
+        to = np.where(self._left, len(self), self.to)
         return BackwardWalk(WalkMoves.of(self.first, to, self.chance), ordered=self.ordered, ends=1)
+
+    @cached_property
+    def _left(self) -> Bools:
+        """Which moves are not followed: they lead outside, or to where no walk ever ends."""
+        outside: Bools = self.to < 0
+        n = len(self)
+        if self.ordered:
+            return outside
+        # Back from all ends at once: what is not come to leads to none.
+        moves = np.flatnonzero(~outside & (self.chance > 0))
+        ends = np.flatnonzero((self.own > 0) | (np.bincount(self.at[outside], minlength=n) > 0))
+        tail = np.concatenate([self.to[moves], np.full(len(ends), n)])
+        head = np.concatenate([self.at[moves], ends])
+        turned = scipy.sparse.csr_array((np.ones(len(tail)), (tail, head)), shape=(n + 1, n + 1))
+        met = np.zeros(n + 1, dtype=np.bool_)
+        met[breadth_first_order(turned, n, return_predecessors=False)] = True
+        return outside | ~met[self.to]
 
     def cut_at(self, listed: Bools) -> Past:
         """Give a past in which no walk goes on from a listed node: each meets one at most.
@@ -127,8 +146,8 @@ class Past:
     @property
     def missing(self) -> float:
         """How much of the money was not followed to its end."""
-        outside = self.to < 0
-        out = self.visits[self.at[outside]] * self.chance[outside]
+        left = self._left
+        out = self.visits[self.at[left]] * self.chance[left]
         return min(float(out.sum()) + self._walked[1], 1.0)
 
     @property

@@ -41,12 +41,11 @@ class Path:
 
 # A node, and what comes after it on the way to the start.
 _Beginning = tuple[int, Any]
-# A move: how long the rest of a path is with it, at least; how long it is itself; its probability;
+# A move: how much longer than the shortest the rest of a path is with it, its probability, and
 # where it leads.
-_Move = tuple[float, float, float, int]
-# The length it has at least once finished, a number for ties, its own length and share, whether it
-# is whole.
-_Item = tuple[float, int, float, float, bool, _Beginning]
+_Move = tuple[float, float, int]
+# The length it has at least once finished, a number for ties, its share, whether it is whole.
+_Item = tuple[float, int, float, bool, _Beginning]
 
 
 def largest_paths(found: Origins, *, limit: int = 3) -> list[Path]:
@@ -110,36 +109,44 @@ class _Beginnings:
         """Give whole paths back from a node, largest first, and the share of their moves."""
         if not math.isfinite(self.left[start]):
             return
-        order = count()
-        begin: _Item = (float(self.left[start]), next(order), 0.0, 1.0, False, (start, None))
+        # Of equal beginnings the newest goes on: it is the nearest to an end. With the oldest
+        # first, all would grow together, and there may be more than can be looked at.
+        order = count(0, -1)
+        begin: _Item = (float(self.left[start]), next(order), 1.0, False, (start, None))
         heap = [begin]
         for _ in range(thresholds.MAX_PATH_BEGINNINGS):
             if not heap:
                 return
-            _, _, length, share, done, beginning = heapq.heappop(heap)
+            length, _, share, done, beginning = heapq.heappop(heap)
             if done:
                 yield share, beginning
                 continue
             node = beginning[0]
             if math.isfinite(self.end[node]):
-                whole = length + float(self.end[node])
-                heapq.heappush(heap, (whole, next(order), whole, share, True, beginning))
-            for minimum, step, chance, to in self._best(node, limit):
-                item = (length + step, share * chance, False, (to, beginning))
-                heapq.heappush(heap, (length + minimum, next(order), *item))
+                whole = length + float(_longer(self.end[node], self.left[node]))
+                heapq.heappush(heap, (whole, next(order), share, True, beginning))
+            for longer, chance, to in self._best(node, limit):
+                item = (share * chance, False, (to, beginning))
+                heapq.heappush(heap, (length + longer, next(order), *item))
 
     def _best(self, node: int, limit: int) -> list[_Move]:
         """Give the moves of a node that can be part of the `limit` largest paths through it."""
         if node in self.best:
             return self.best[node]
         moves = slice(self.first[node], self.first[node + 1])
-        to, length = self.to[moves], self.length[moves]
-        total = length + self.left[to]
+        to = self.to[moves]
+        total = self.length[moves] + self.left[to]
         best = np.argsort(total, kind="stable")[:limit]
         best = best[np.isfinite(total[best])]
-        columns = (total, length, self.chance[moves], to)
-        self.best[node] = list(zip(*(c[best].tolist() for c in columns), strict=True))
+        columns = (_longer(total[best], self.left[node]), self.chance[moves][best], to[best])
+        self.best[node] = list(zip(*(column.tolist() for column in columns), strict=True))
         return self.best[node]
+
+
+def _longer(length: Floats, shortest: float) -> Floats:
+    """Give by how much lengths exceed the shortest; 0 where only rounding parts them."""
+    more: Floats = np.asarray(length - shortest)
+    return np.where(more < SHORTEST / 2, 0.0, more)
 
 
 def _unrolled(beginning: _Beginning | None) -> list[int]:

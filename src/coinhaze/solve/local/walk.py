@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.solve.local.walk_kernels import SEEN, clear, push, reach
+from coinhaze.solve.planner import thresholds
 
 Int32s = npt.NDArray[np.int32]
 NO_PARTIES = np.zeros(0, dtype=np.int32)
@@ -129,11 +130,18 @@ class BackwardWalk:
         party: Int32s = NO_PARTIES,
     ) -> int:
         """Push what is worth `minimum`, with parties inside each only; give the moves made."""
-        moves, roundings = push(
-            *self.moves, party, self.ordered, extra, minimum, max_moves, *self.room, *self._waiting
-        )
-        self.roundings += float(roundings)
-        return int(moves)
+        made = 0
+        while True:
+            # Loops that hold money for long take many moves: after some, they go on compiled.
+            at_once = min(max_moves - made, thresholds.MOVES_AT_ONCE)
+            moves, roundings = push(
+                *self.moves, party, self.ordered, extra, minimum, at_once, *self.room,
+                *self._waiting,
+            )  # fmt: skip
+            self.roundings += float(roundings)
+            made += int(moves)
+            if moves < at_once or made >= max_moves:
+                return made
 
     def reach(self, max_moves: int) -> bool:
         """Mark all that can be come to, if that takes no more than so many moves."""

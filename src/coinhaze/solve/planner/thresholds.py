@@ -103,6 +103,8 @@ MAX_TRACED_MOVES = 300_000
 # A past with loops is iterated until so little mass is left, or so many moves were made.
 MIN_LOOPING_MASS = 1e-14
 MAX_LOOPING_MOVES = 30_000_000
+# Moves of a walk before its loop may go on compiled.
+MOVES_AT_ONCE = 1 << 20
 # Beginnings of paths looked at before the paths found so far must do.
 MAX_PATH_BEGINNINGS = 50_000
 # Money that goes to a node for every so many of the chain, or more, is added up on a dense array.
