@@ -81,9 +81,7 @@ def connected(n: int, owner: Ints, joint: Ints) -> Ints:
     >>> connected(4, np.array([0, 2, 2, 3]), np.array([7, 7, 9, 9])).tolist()
     [0, 1, 0, 0]
     """
-    from scipy.sparse.csgraph import (
-        connected_components,
-    )  # with all of scipy.linalg: a seventh of a start
+    from scipy.sparse.csgraph import connected_components  # with all of scipy.linalg
 
     m = n + int(joint.max(initial=-1)) + 1
     links = scipy.sparse.coo_array(
