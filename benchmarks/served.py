@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from coinhaze.web.client import Client
 
-STARTED_WITHIN = 60.0
+STARTED_WITHIN = 300.0
 
 
 @dataclass(frozen=True)

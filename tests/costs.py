@@ -1,4 +1,4 @@
-"""What the tests of each file cost, in CPU seconds of their process and of programs they ran."""
+"""What tests cost: CPU seconds of their process and programs they ran, and by the clock."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ class Costs:
 
     def __init__(self, path: Path, worker: bool) -> None:
         self._path = path
+        self._worker = worker
         self._compiling = Compiling()
         self._last = (0.0, 0.0)
         if not worker:
@@ -70,17 +71,21 @@ class Costs:
         return report
 
     def pytest_runtest_logreport(self, report: Any) -> None:
+        if self._worker:
+            return  # it comes again, in the process that shows
+        costs = [*report.costs, report.duration]
         with self._path.open("a") as lines:  # at once: a run that is ended has said what it knows
-            lines.write("\t".join([*map("{:.3f}".format, report.costs), report.nodeid]) + "\n")
+            lines.write("\t".join([*map("{:.3f}".format, costs), report.nodeid]) + "\n")
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        files: dict[str, list[Any]] = defaultdict(lambda: [0.0, 0.0, set()])
+        files: dict[str, list[Any]] = defaultdict(lambda: [0.0, 0.0, 0.0, set()])
         for line in self._path.read_text().splitlines():
-            cpu, compiling, name = line.split("\t")
+            *costs, name = line.split("\t", 3)
             cost = files[name.partition("::")[0]]
-            cost[0] += float(cpu)
-            cost[1] += float(compiling)
-            cost[2].add(name)
-        terminalreporter.section("CPU seconds, those of them for compiling, tests")
+            for k, seconds in enumerate(costs):
+                cost[k] += float(seconds)
+            cost[-1].add(name)
+        terminalreporter.section("CPU seconds, those of them for compiling, seconds, tests")
         for name, cost in sorted(files.items(), key=lambda pair: -pair[1][0]):
-            terminalreporter.line(f"{cost[0]:8.1f} {cost[1]:8.1f} {len(cost[2]):6} {name}")
+            seconds = " ".join(f"{value:8.1f}" for value in cost[:3])
+            terminalreporter.line(f"{seconds} {len(cost[-1]):6} {name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import coinhaze
@@ -29,9 +29,10 @@ REGISTRIES = {
 }
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        yield str(path.relative_to(SOURCE)), ast.parse(path.read_text())
+@cache
+def modules() -> list[tuple[str, ast.Module]]:
+    paths = sorted(SOURCE.rglob("*.py"))
+    return [(str(path.relative_to(SOURCE)), ast.parse(path.read_text())) for path in paths]
 
 
 def _makes_empty(node: ast.expr | None) -> bool:

@@ -152,7 +152,7 @@ def run(tmp_path: Path, rows: int, script: str) -> subprocess.CompletedProcess[s
 @pytest.mark.parametrize("rows", [4, 1000])
 def test_a_small_ledger_is_scored_without_the_compiler(tmp_path: Path, rows: int) -> None:
     script = "import sys; sys.argv[1:1] = ['score']\nfrom coinhaze.cli import main\ntry: main()\n"
-    script += "finally: print({'numba', 'pandas'} & set(sys.modules))"
+    script += "finally: print({'numba', 'pandas', 'scipy.linalg', 'asyncio'} & set(sys.modules))"
     done = run(tmp_path, rows, script)
     assert done.stdout.endswith("set()\n")
     assert done.stderr == ""

@@ -35,13 +35,14 @@ from docs.test_docs import PAGES, ROOT, blocks
 from nodes.fakes import Fake
 from web.asking import answered
 
-# What is asked for beside, or instead, so that an example takes seconds.
+# What is asked for beside, or instead, so that an example takes seconds: no array is so large that
+# kernels would be compiled.
 SMALLER = {
-    "simulate bitcoin-week --size 0.1": "simulate bitcoin-week --size 0.001",
-    "simulate bitcoin-week --size 0.01 ": "simulate bitcoin-week --size 0.001 ",
+    "simulate bitcoin-week --size 0.1": "simulate bitcoin-week --size 0.0005",
+    "simulate bitcoin-week --size 0.01 ": "simulate bitcoin-week --size 0.0005 ",
     "simulate bitcoin-history --blocks 20": "simulate bitcoin-history --blocks 3",
     "since week --nodes all --points 15": "since week --nodes all --points 4",
-    "compare --weeks": "compare --weeks --size 0.001 --no-figures --walks 0",
+    "compare --weeks": "compare --weeks --size 0.0005 --no-figures --walks 0",
     "compare bitcoin=": "compare --no-figures --walks 0 bitcoin=",
     "robustness day.duckdb": "robustness day.duckdb --tries 20 --seeds 2",
     "lab wasabi": "lab wasabi --seeds 2 --people 20 --payments 30 --values 0,0.5",

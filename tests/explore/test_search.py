@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import cache
 
 import numpy as np
@@ -18,6 +17,7 @@ from coinhaze.explore.ledger_index import Prefixes, first_letters
 from coinhaze.explore.search import taken_out
 from coinhaze.ledger.text import text_buffers
 from properties.comparison import profile
+from steps import counted_steps
 from web.explorers import explorer_of
 
 TXID = "4f1e07" + "ab" * 27 + "a93c"
@@ -167,10 +167,10 @@ def test_a_beginning_among_a_million_names_is_found_at_once() -> None:
     column = pa.array([f"{k * 2654435761 % 2**32:08x}{k:08x}" for k in range(1_000_000)])
     prefixes = Prefixes(column)
     prefixes.rows("00", limit=1)
-    begin = time.process_time()
     some = column[123_456].as_py()[:6]
-    found = [prefixes.rows(begins, limit=21) for begins in (some, "0000000000")]
-    assert time.process_time() - begin < 0.05
+    with counted_steps() as steps:
+        found = [prefixes.rows(begins, limit=21) for begins in (some, "0000000000")]
+    assert steps[0] < 1_000
     assert [len(rows) > 0 for rows in found] == [True, True]
     assert all(name.startswith(some) for name in column.take(found[0]).to_pylist())
 

@@ -61,7 +61,7 @@ def test_an_error_in_a_long_file_ends_the_command_with_its_own_code(tmp_path: Pa
     path = tmp_path / "x.csv"
     with path.open("w") as file:
         file.write("from,to,amount\na,b,wrong\n")
-        file.writelines("a,b,1\n" for _ in range(4 << 20))
+        file.write(f"{'a' * 1000},b,1\n" * (3 * delimited.BLOCK // 1000))
     command = [sys.executable, "-m", "coinhaze", "score", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 3, done.stderr

@@ -381,7 +381,7 @@ def read_within_limits(
         (folder / f"{number}.command").write_text("\n".join(map(str, words)))
     subprocess.run(
         [sys.executable, PROGRAM, str(ROOM), str(SECONDS), folder],
-        check=True, timeout=SECONDS * len(files), stdout=subprocess.PIPE,
+        check=True, timeout=10 * SECONDS * len(files), stdout=subprocess.PIPE,
     )  # fmt: skip
     return {
         name: (

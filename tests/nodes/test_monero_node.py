@@ -370,11 +370,11 @@ def fuzz(times: int) -> tuple[int, int]:
 
 
 def test_damaged_answers_give_rows_or_our_own_errors() -> None:
-    good, refused = fuzz(2000)
-    assert good > 50
-    assert refused > 1000
+    good, refused = fuzz(400)
+    assert good > 10
+    assert refused > 200
 
 
 @pytest.mark.long
 def test_many_damaged_answers_give_rows_or_our_own_errors() -> None:
-    fuzz(20_000)
+    fuzz(5_000)

@@ -145,7 +145,9 @@ def by_person(
     return found
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(k, marks=[pytest.mark.long] if k > 19 else []) for k in range(60)]
+)
 def test_every_step_of_the_ladder_is_what_fractions_give(seed: int) -> None:
     records = economy(seed)
     ledger = CoinLedger.from_transactions(records)

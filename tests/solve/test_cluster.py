@@ -109,7 +109,7 @@ def test_accounts_with_cycles_are_those_of_threads(two: WorkerCluster) -> None:
 SOLVES: dict[str, Callable[..., coinhaze.Scores]] = {
     "tiles": coinhaze.eliminate,
     "lists": partial(coinhaze.sweep, width=0.1, over="mean"),
-    "draws": partial(sketch, draws=64 * 16, seed=5),
+    "draws": partial(sketch, draws=64 * 8, seed=5),
 }
 
 

@@ -49,7 +49,9 @@ def lingering(seed: int) -> AbsorbingChain:
 
 
 @pytest.mark.usefixtures("sparse_cores")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(k, marks=[pytest.mark.long] if k else []) for k in range(4)]
+)
 @pytest.mark.parametrize("make", [chain_of, lingering])
 def test_sweeps_give_the_scores_that_elimination_gives(
     make: Any, seed: int, monkeypatch: pytest.MonkeyPatch

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
 
 import coinhaze
+from built_late import BuiltLate
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.simulate import simulate_town, simulate_week
 from coinhaze.solve.pool.limits import Budget
 from coinhaze.solve.query import Query
-from coinhaze.solve.structure.lump import lump
+from coinhaze.solve.structure.lump import LumpedChain, lump
 from coinhaze.solve.truncated.truncate import Over, Truncation
 from solve.economies import random_transfers
 from solve.test_core import lingering
@@ -23,29 +24,39 @@ def towns() -> AbsorbingChain:
     return absorbing_chain(transaction_graph(simulate_town(transactions=600), view="address"))
 
 
-CHAINS: dict[str, Callable[[], AbsorbingChain]] = {
-    "random": lambda: absorbing_chain(transaction_graph(random_transfers(120, 700, 3))),
-    "sparse": lambda: absorbing_chain(transaction_graph(random_transfers(300, 500, 4))),
-    "lingering": lambda: lingering(2),
-    "town": towns,
-    "hubs": lambda: absorbing_chain(transaction_graph(simulate_week("dai-week", size=0.02))),
-    "bitcoin": lambda: absorbing_chain(
-        transaction_graph(simulate_week("bitcoin-week", size=0.001), view="address")
-    ),
-    "history": lambda: absorbing_chain(
-        transaction_graph(coins("pools"), view="address"), history={"sapling": [5, 4, 4, 1]}
-    ),
-}
+NO_ORDERS = np.zeros(0)
+CHAINS = BuiltLate[AbsorbingChain](
+    {
+        "random": lambda: absorbing_chain(transaction_graph(random_transfers(120, 700, 3))),
+        "sparse": lambda: absorbing_chain(transaction_graph(random_transfers(300, 500, 4))),
+        "lingering": lambda: lingering(2),
+        "town": towns,
+        "hubs": lambda: absorbing_chain(transaction_graph(simulate_week("dai-week", size=0.02))),
+        "bitcoin": lambda: absorbing_chain(
+            transaction_graph(simulate_week("bitcoin-week", size=0.001), view="address")
+        ),
+        "history": lambda: absorbing_chain(
+            transaction_graph(coins("pools"), view="address"), history={"sapling": [5, 4, 4, 1]}
+        ),
+    }
+)
+
+
+@cache
+def lumped_and_exact(name: str) -> tuple[LumpedChain, coinhaze.Scores]:
+    """Lump and score a chain: once, for all tests of it."""
+    chain = CHAINS[name]
+    return lump(Query.of(chain, np.flatnonzero(chain.graph.sinks)), NO_ORDERS), coinhaze.score(
+        chain
+    )
 
 
 @pytest.mark.parametrize("over", ["worst", "mean"])
 @pytest.mark.parametrize("name", CHAINS)
 def test_intervals_hold_the_truth_at_every_level(name: str, over: Over) -> None:
-    chain = CHAINS[name]()
-    rows = np.flatnonzero(chain.graph.sinks)
-    exact = coinhaze.score(chain)
-    assert not Query.of(chain, rows).reduced.acyclic or name == "history"
-    question = Truncation.of(lump(Query.of(chain, rows), np.zeros(0)), over=over)
+    lumped, exact = lumped_and_exact(name)
+    assert not lumped.query.reduced.acyclic or name == "history"
+    question = Truncation.of(lumped, over=over)
     for level in (0.5, 0.1, 0.01, 1e-3, 1e-5):
         found = question.attempt(level).scores
         assert np.all(found.bits_low <= exact.bits + 1e-9), level
@@ -56,7 +67,7 @@ def test_intervals_hold_the_truth_at_every_level(name: str, over: Over) -> None:
 
 @pytest.mark.parametrize("name", ["random", "lingering", "bitcoin"])
 def test_the_requested_width_is_reached(name: str) -> None:
-    chain = CHAINS[name]()
+    chain = CHAINS[name]
     every = coinhaze.score(chain, accuracy=0.05)
     assert every.width <= 0.05
     mean = coinhaze.score(chain, accuracy=0.05, over="mean")
@@ -64,9 +75,7 @@ def test_the_requested_width_is_reached(name: str) -> None:
 
 
 def test_threads_change_no_bit() -> None:
-    chain = CHAINS["bitcoin"]()
-    rows = np.flatnonzero(chain.graph.sinks)
-    question = Truncation.of(lump(Query.of(chain, rows), np.zeros(0)), over="mean")
+    question = Truncation.of(lumped_and_exact("bitcoin")[0], over="mean")
     one, two, four = (question.attempt(0.01, budget=Budget(threads=n)).scores for n in (1, 2, 4))
     for other in (two, four):
         assert np.array_equal(one.bits, other.bits)

@@ -99,9 +99,9 @@ def open_twin(work: Any, pieces: int, budget: Budget) -> Iterator[Any]:
 register_backend("twin", open_twin)
 
 CHAINS: dict[str, tuple[str, float, dict[str, Any]]] = {
-    "coins": ("bitcoin-week", 0.001, {}),
+    "coins": ("bitcoin-week", 0.0004, {}),
     "addresses": ("bitcoin-week", 0.002, {"view": "address"}),
-    "accounts": ("dai-week", 0.2, {"time": "stationary"}),
+    "accounts": ("dai-week", 0.05, {"time": "stationary"}),
     "snapshots": ("dai-week", 0.01, {"time": "temporal"}),
     "pools": ("zcash-week", 0.005, {}),
 }

@@ -39,13 +39,13 @@ def test_the_interval_of_cut_pasts_holds_the_exact_mix() -> None:
     chain = chain_of(simulate_town(transactions=1500, people=50))
     sinks = np.flatnonzero(chain.graph.sinks)
     wide = 0
-    for some in np.random.default_rng(3).choice(sinks, (40, 3)):
+    for some in np.random.default_rng(3).choice(sinks, (12, 3)):
         nodes = np.unique(some).tolist()
         found = mix_nearly(chain, nodes, whole=50)
         exact = mix(chain, nodes)
         assert found.bits_low <= exact.bits <= found.bits_high
         wide += found.width > 1e-6
-    assert wide > 3
+    assert wide > 1
 
 
 def test_what_has_no_plain_rows_is_refused() -> None:

@@ -282,7 +282,7 @@ def test_the_tail_sketch_errs_by_its_law(name: str) -> None:
     # Estimates of sum phi(r) have a standard error of 2.50 m / sqrt(k); tails that meet heads
     # again are taken for apart, so the truth is the mean over seeds, not the exact score.
     query = asked_of(CHAINS[name])
-    draws, seeds = 16, 200
+    draws, seeds = 16, 60
     runs = [swept(query, minimum=0.02, draws=draws, seed=s) for s in range(seeds)]
     tails = np.array([r.sums.tail for r in runs])
     missing, above = runs[0].sums.missing, runs[0].sums.above

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import os
 import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import duckdb
@@ -306,16 +304,32 @@ def test_unique_keys_are_distinguished_from_repeated_ones() -> None:
     assert not are_unique(rows.table(), ("height", "txid", "vin"))
 
 
-def _kill_after(delay: float, arguments: list[str], folder: Path) -> bool:
-    """Run the command, kill it after a while; tell whether it was still at work."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "coinhaze", *arguments], cwd=folder, stderr=subprocess.DEVNULL
-    ) as process:
-        time.sleep(delay)
-        running = process.poll() is None
-        if running:
-            os.kill(process.pid, signal.SIGKILL)
-    return running
+# Kills itself so many seconds after it has told so often how far it is, wherever it is by then.
+KILLED = """
+import os, signal, sys, threading
+from coinhaze.cli import ingest, main
+times, seconds = int(sys.argv.pop(1)), float(sys.argv.pop(1))
+shown = ingest._share
+def counting(note):
+    tell, told = shown(note), []
+    def count(done, whole):
+        told.append(done)
+        if len(told) == times:
+            threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        tell(done, whole)
+    return count
+ingest._share = counting
+sys.argv = ["coinhaze", "ingest", *sys.argv[1:]]
+main()
+"""
+
+
+def _is_killed(times: int, seconds: float, arguments: list[str], folder: Path) -> bool:
+    """Run the command until it is killed; tell whether it was, before it had no more to do."""
+    command = [sys.executable, "-c", KILLED, str(times), str(seconds), *arguments]
+    done = subprocess.run(command, cwd=folder, stderr=subprocess.DEVNULL, check=False, timeout=600)
+    assert done.returncode in (0, -signal.SIGKILL)
+    return done.returncode != 0
 
 
 @pytest.fixture(scope="module")
@@ -350,17 +364,19 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(
     dump: Path, tmp_path: Path, clean_digest: str
 ) -> None:
     chance, kills = np.random.default_rng(3), 6
-    arguments = ["ingest", str(dump), "-o", "store"]
+    arguments = [str(dump), "-o", "store"]
     killed = 0
     for _ in range(kills):
-        if not _kill_after(float(chance.uniform(0.3, 1.6)), arguments, tmp_path):
+        times, seconds = int(chance.integers(1, 8)), float(chance.uniform(0, 0.05))
+        if not _is_killed(times, seconds, arguments, tmp_path):
             (tmp_path / "store").unlink()
         else:
             killed += 1
     assert killed > kills / 3
     done = subprocess.run(
-        [sys.executable, "-m", "coinhaze", *arguments], cwd=tmp_path, check=False, timeout=600
-    )
+        [sys.executable, "-m", "coinhaze", "ingest", *arguments],
+        cwd=tmp_path, check=False, timeout=600,
+    )  # fmt: skip
     assert done.returncode == 0
     with Store(tmp_path / "store", read_only=True) as store:
         assert store.digest() == clean_digest

@@ -94,7 +94,9 @@ def bits_of(row: Row) -> float:
     return -sum(float(p) * log2(p) for p in row.values() if p)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(k, marks=[pytest.mark.long] if k > 2 else []) for k in range(8)]
+)
 def test_what_is_retained_is_what_the_whole_would_give_with_sources_lumped(
     tmp_path: Path, seed: int
 ) -> None:

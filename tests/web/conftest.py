@@ -58,7 +58,7 @@ def running(registry: LedgerRegistry, *, patience: float = 600.0) -> Iterator[Si
     with listen("127.0.0.1", 0) as sock:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
         thread.start()
-        until = time.monotonic() + 30
+        until = time.monotonic() + 300
         while not server.started:
             assert time.monotonic() < until, "no server"
             time.sleep(0.02)

@@ -19,7 +19,7 @@ from coinhaze.web.answers import Answers
 from coinhaze.web.app import make_inner
 from coinhaze.web.schema import Jobs
 from coinhaze.web.security.guard import Guard
-from web.asking import BEARER, ask, client_of, made_app, run
+from web.asking import BEARER, PATIENCE, ask, client_of, made_app, run
 from web.made import FORMULA, HOSTILE, NAMES, MadeExplorer, MadeRegistry, made_coin
 
 API = "/api/v1"
@@ -261,7 +261,7 @@ def test_a_long_answer_becomes_a_job_that_can_be_cancelled() -> None:
             assert stopped["state"] == "cancelled"
 
     run(story())
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while explorer.slow_ended == 0 and time.monotonic() < until:
         time.sleep(0.01)
     assert explorer.slow_ended == 1, "its thread has ended"
@@ -295,7 +295,7 @@ def test_scoring_is_a_job_and_the_ledger_s_card_names_it() -> None:
 
     class Held(MadeRegistry):
         def prepare(self, ledger: str, settings: Settings, progress: Progress) -> None:
-            assert seen.wait(60)
+            assert seen.wait(PATIENCE)
             super().prepare(ledger, settings, progress)
 
     registry = Held()

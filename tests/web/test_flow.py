@@ -28,6 +28,7 @@ from coinhaze.web.drawing.flow import (
 )
 from coinhaze.web.drawing.flow_columns import MAX_COLUMNS, fold_flow, order_by_time
 from coinhaze.web.pages.coin import flow_table, legend
+from steps import counted_steps
 from web.drawn import crowded_flow, example_flow, flow_of, one_origin_flow, straight_flow
 from web.made import HOSTILE
 
@@ -273,14 +274,18 @@ def test_text_is_shortened_as_a_letter_at_a_time(text: str, width: float, size: 
     assert fit_text(text, width, size) == slow_fit(text, width, size)
 
 
-LONG = {"word": "w" * 100_000, "words": "ab " * 33_333, "blanks": "a" + " " * 99_995 + "bcde"}
+# A name looked through again and again inside one step would take minutes.
+LONG = {"word": "w" * 10**6, "words": "ab " * 333_333, "blanks": "a" + " " * 999_995 + "bcde"}
+ENDLESS = 20.0
 
 
 @pytest.mark.parametrize("name", LONG.values(), ids=LONG.keys())
-def test_a_name_of_100000_letters_takes_no_time(name: str) -> None:
+def test_a_name_of_a_million_letters_takes_no_time(name: str) -> None:
     begun = time.process_time()
-    assert text_width(fit_text(name, 150, 12.5), 12.5) <= 150
-    assert time.process_time() - begun < 0.05
+    with counted_steps() as steps:
+        assert text_width(fit_text(name, 150, 12.5), 12.5) <= 150
+    assert steps[0] < 5_000
+    assert time.process_time() - begun < ENDLESS
 
 
 @pytest.mark.parametrize("label", [False, True], ids=["name", "label"])
@@ -291,5 +296,7 @@ def test_long_names_are_drawn_at_once(name: str, label: bool) -> None:
         nodes = tuple(node.model_copy(update={"label": name}) for node in flow.nodes)
         flow = flow.model_copy(update={"nodes": nodes})
     begun = time.process_time()
-    draw_flow(flow, Picture())
-    assert time.process_time() - begun < 0.5
+    with counted_steps() as steps:
+        draw_flow(flow, Picture())
+    assert steps[0] < 80_000
+    assert time.process_time() - begun < ENDLESS

@@ -55,7 +55,7 @@ from coinhaze.web import drawing
 from coinhaze.web.pages import render
 from coinhaze.web.pages.render import OPTIONS, TEMPLATES, environment
 from coinhaze.web.security.guard import Guard
-from web.asking import BASE, ask, made_app
+from web.asking import BASE, PATIENCE, ask, made_app
 from web.drawn import DrawnExplorer
 from web.made import FIVE, MadeRegistry, _row, _together
 
@@ -339,7 +339,7 @@ def screened(app: Guard) -> httpx2.Response:
 def failed(app: Guard) -> httpx2.Response:
     """Give the page of jobs, one of which has failed."""
     ask(app, "/l/raw/score", method="POST", headers={"origin": BASE})
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while True:
         page = ask(app, "/jobs")
         if "failed" in page.text or time.monotonic() > until:

@@ -299,8 +299,8 @@ def test_answers_are_sent_at_once() -> None:
 
 
 def settled(client: Client, ledger: str) -> str:
-    """The state of a ledger once it is no longer being opened; a minute is more than any takes."""
-    state, end = "loading", time.monotonic() + 60
+    """The state of a ledger once it is no longer being opened."""
+    state, end = "loading", time.monotonic() + PATIENCE
     while state == "loading" and time.monotonic() < end:
         state = {card.id: card.state for card in client.ledgers()}[ledger]
         time.sleep(0.05)

@@ -137,7 +137,7 @@ def plain_orders(renyi: Sequence[float]) -> Floats:
     for order in renyi:
         if not order >= 0 or 0 < abs(order - 1) < 1e-6:
             raise UsageError(f"order of a Renyi entropy is >= 0 and not all but 1: {order}")
-    return np.array([o for o in renyi if o not in (0, 1) and np.isfinite(o)])
+    return np.array([o for o in renyi if o not in (0, 1) and np.isfinite(o)], dtype=np.float64)
 
 
 def _renyi(

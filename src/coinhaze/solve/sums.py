@@ -45,7 +45,7 @@ class Priors:
             self.bits[columns],
             self.inner[columns],
             self.top[columns],
-            self.powers[:, columns],
+            np.ascontiguousarray(self.powers[:, columns]),  # or kernels are compiled once more
             self.count[columns],
         )
 

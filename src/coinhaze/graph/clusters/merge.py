@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import scipy.sparse
-import scipy.sparse.csgraph
 
 from coinhaze.amounts import Ints
 from coinhaze.graph.clusters.coinjoins import CoinJoin, CoinJoinKinds, coinjoin_kinds
@@ -82,11 +81,13 @@ def connected(n: int, owner: Ints, joint: Ints) -> Ints:
     >>> connected(4, np.array([0, 2, 2, 3]), np.array([7, 7, 9, 9])).tolist()
     [0, 1, 0, 0]
     """
+    from scipy.sparse.csgraph import connected_components  # with all of scipy.linalg
+
     m = n + int(joint.max(initial=-1)) + 1
     links = scipy.sparse.coo_array(
         (np.ones(len(owner), dtype=np.int8), (owner, n + joint)), shape=(m, m)
     )
-    label: Ints = scipy.sparse.csgraph.connected_components(links, directed=False)[1][:n]
+    label: Ints = connected_components(links, directed=False)[1][:n]
     return label
 
 

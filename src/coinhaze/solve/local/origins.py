@@ -6,7 +6,6 @@ from typing import Literal, Unpack
 
 import numpy as np
 import scipy.sparse
-import scipy.sparse.csgraph
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UnknownName
@@ -186,14 +185,14 @@ def _origins(
 def _ways(past: Past, outcomes: Ints) -> tuple[Ints, Ints]:
     """Find likeliest single ways: from each node the next one towards the start, and where the
     likeliest way to each outcome begins."""
+    from scipy.sparse.csgraph import dijkstra  # with all of scipy.linalg
+
     known = past.to >= 0
     # Shortest paths need positive lengths: a certain move costs next to nothing.
     cost = np.maximum(-log2(past.chance[known]), 1e-12)
     shape = (len(past), len(past))
     lengths = scipy.sparse.csr_array((cost, (past.at[known], past.to[known])), shape=shape)
-    length, came_from = scipy.sparse.csgraph.dijkstra(
-        lengths, indices=past.start, return_predecessors=True
-    )
+    length, came_from = dijkstra(lengths, indices=past.start, return_predecessors=True)
     way_next = np.where(came_from >= 0, past.nodes[np.maximum(came_from, 0)], NO_COLUMN)
     ends = np.flatnonzero(past.column != NO_COLUMN)
     total = length[ends] - log2(past.own[ends])

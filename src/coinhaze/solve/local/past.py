@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse.csgraph import breadth_first_order
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.observer import AbsorbingChain
@@ -120,6 +119,8 @@ class Past:
         n = len(self)
         if self.ordered:
             return outside
+        from scipy.sparse.csgraph import breadth_first_order  # with all of scipy.linalg
+
         # Back from all ends at once: what is not come to leads to none.
         moves = np.flatnonzero(~outside & (self.chance > 0))
         ends = np.flatnonzero((self.own > 0) | (np.bincount(self.at[outside], minlength=n) > 0))

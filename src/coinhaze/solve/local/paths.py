@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-import scipy.sparse.csgraph
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.measures import Origins
@@ -92,6 +91,8 @@ class _Beginnings:
         self.best: dict[int, list[_Move]] = {}
 
     def _left(self, at: Ints, ends: Ints) -> Floats:
+        from scipy.sparse.csgraph import dijkstra  # with all of scipy.linalg
+
         n = len(self.end)
         goal = np.full(len(ends), n)
         backwards = scipy.sparse.csr_array(
@@ -101,7 +102,7 @@ class _Beginnings:
             ),
             shape=(n + 1, n + 1),
         )
-        left: Floats = scipy.sparse.csgraph.dijkstra(backwards, indices=n)
+        left: Floats = dijkstra(backwards, indices=n)
         return left[:n]
 
     def finished(self, start: int, limit: int) -> Iterator[tuple[float, _Beginning]]:

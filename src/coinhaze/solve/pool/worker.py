@@ -7,7 +7,6 @@ dask's own (`dask worker`), and call `solve_piece` as well.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import platform
@@ -93,6 +92,8 @@ def main() -> None:
     address, name, folder, *tls = sys.argv[1:]
     watch = threading.Thread(target=_end_with_parent, args=(Path(folder),), daemon=True)
     watch.start()
+    import asyncio
+
     asyncio.run(_work(address, name, Path(folder), tls))
 
 
