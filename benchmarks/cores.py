@@ -8,15 +8,16 @@ the clock starts. `solve` begins with the built chain; `sweep` is the sweep over
 all tries together, and `serial` the share of the rest of the solve. Factors and expected steps are
 found beside the sweep where there is more than one thread, and in `other` where not. `gain` and
 `sweep gain` are against one thread. The scores must have the same bytes for every number of
-threads. Then follows what every step of the whole way takes and its share of the wall time, with
-all threads. Needs numpy, numba, scipy, pyarrow and msgspec, no database.
+threads. Then follows what every step of the whole way takes with all threads, its share of the wall
+time, and what it takes with the first number of threads; and what of the solve is not shared out,
+T = serial + (T1 - serial) / threads, with the gain that leaves on 16 cores of the same speed. Needs
+numpy, numba, scipy, pyarrow and msgspec, no database.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import platform
 import resource
 import tempfile
@@ -25,7 +26,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,8 @@ from coinhaze.ledger import read_folder, write_folder
 from coinhaze.report.files import write_scores
 from coinhaze.simulate import simulate_week
 from coinhaze.solve import score
+from coinhaze.solve.pool import Budget
+from coinhaze.threads import at_most, cores
 
 WIDTH = 0.1
 THREADS = (1, 2, 4, 8, 16)
@@ -132,36 +135,76 @@ def solve(chain: AbsorbingChain, threads: int, width: float) -> Run:
     return Run(threads, clock, scores)
 
 
-def table(title: str, steps: dict[str, float], cpu: dict[str, float]) -> None:
-    """Print steps with their share of the wall time."""
-    whole = sum(steps.values())
-    print(f"\n{title:<28} {'wall s':>8} {'cpu s':>8} {'share':>6}")
-    for step, wall in steps.items():
-        print(f"{step:<28} {wall:>8.2f} {cpu[step]:>8.2f} {wall / whole:>6.0%}")
+def table(title: str, of: Steps, one: Steps) -> None:
+    """Print steps with their share of the wall time, beside the same by fewer threads."""
+    whole = sum(of.wall.values())
+    print(f"\n{title:<28} {'wall s':>8} {'cpu s':>8} {'share':>6} {'before':>8} {'gain':>6}")
+    for step, wall in of.wall.items():
+        before = one.wall.get(step, 0.0)
+        print(
+            f"{step:<28} {wall:>8.2f} {of.cpu[step]:>8.2f} {wall / whole:>6.0%} {before:>8.2f} "
+            f"{before / max(wall, 1e-9):>5.2f}x"
+        )
+    before = sum(one.wall.values())
+    print(
+        f"{'all':<28} {whole:>8.2f} {sum(of.cpu.values()):>8.2f} {'':>6} {before:>8.2f} "
+        f"{before / whole:>5.2f}x"
+    )
 
 
-def parts_of(run: Run) -> tuple[dict[str, float], dict[str, float]]:
-    """Give the parts of a solve, and what is left of it."""
-    wall, cpu = dict(run.clock.wall), dict(run.clock.cpu)
-    whole, whole_cpu = wall.pop("solve"), cpu.pop("solve")
-    wall["other"], cpu["other"] = whole - sum(wall.values()), whole_cpu - sum(cpu.values())
-    return wall, cpu
+def not_shared(one: Run, last: Run) -> str:
+    """Say how much of the solve does not become shorter with more threads."""
+    p = last.threads / one.threads
+    serial = max((p * last.wall - one.wall) / (p - 1), 0.0)
+    on_16 = one.wall / (serial + (one.wall - serial) / 16)
+    return (
+        f"not shared out: {serial:.2f} s of {one.wall:.2f} s, {serial / one.wall:.0%}, which "
+        f"leaves a gain of {on_16:.1f}x on 16 cores"
+    )
+
+
+class Steps(NamedTuple):
+    """Wall and CPU seconds of the steps of the whole way, in their order."""
+
+    wall: dict[str, float]
+    cpu: dict[str, float]
+
+    @classmethod
+    def of(cls, run: Run, steps: Clock) -> Steps:
+        """Put the parts of a solve between what goes before and what follows."""
+        found = []
+        for solve, around in ((run.clock.wall, steps.wall), (run.clock.cpu, steps.cpu)):
+            parts = {part: solve[part] for part in PARTS if part in solve}
+            rest = {"other": solve["solve"] - sum(parts.values()), "write": around["write"]}
+            found.append({step: around[step] for step in ("read", "graph", "chain")} | parts | rest)
+        return cls(*found)
+
+
+def opened(week: Path, threads: int, steps: Clock) -> AbsorbingChain:
+    """Go from a folder to a chain."""
+    with at_most(threads):
+        graph = steps.run("graph", transaction_graph, steps.run("read", read_folder, week))
+        chain: AbsorbingChain = steps.run("chain", absorbing_chain, graph)
+    return chain
 
 
 def main(size: float, threads: tuple[int, ...] = THREADS, width: float = WIDTH) -> list[Run]:
     """Print the tables; give the runs."""
     warm = absorbing_chain(transaction_graph(simulate_week("bitcoin-week", size=0.003)))
-    solve(warm, max(threads), width)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    print(f"{platform.processor() or platform.machine()}, {cores} cores; bitcoin-week, {size:g}")
-    steps = Clock()
+    print(f"{platform.processor() or platform.machine()}, {cores()} cores; bitcoin-week, {size:g}")
+    steps = {count: Clock() for count in (threads[0], threads[-1])}
     with tempfile.TemporaryDirectory() as home:
-        week = Path(home) / "week"
-        write_folder(steps.run("simulate", simulate_week, "bitcoin-week", size=size), week)
-        ledger = steps.run("read", read_folder, week)
-        graph = steps.run("graph", transaction_graph, ledger)
-        chain = steps.run("chain", absorbing_chain, graph)
-        print(f"{len(chain):,} nodes, {chain.walk.q.nnz:,} moves, {int(graph.sinks.sum()):,} sinks")
+        week, to = Path(home) / "week", Path(home) / "scores.parquet"
+        write_scores(solve(warm, max(threads), width).scores, to, {})
+        begun = time.perf_counter()
+        write_folder(simulate_week("bitcoin-week", size=size), week)
+        print(
+            f"simulated and written in {time.perf_counter() - begun:.1f} s, which is no part of it"
+        )
+        for count, clock in steps.items():
+            chain = opened(week, count, clock)
+        sinks = int(chain.graph.sinks.sum())
+        print(f"{len(chain):,} nodes, {chain.walk.q.nnz:,} moves, {sinks:,} sinks")
         print(HEAD)
         runs = [solve(chain, threads[0], width)]
         for count in threads:
@@ -169,18 +212,15 @@ def main(size: float, threads: tuple[int, ...] = THREADS, width: float = WIDTH) 
                 runs.append(solve(chain, count, width))
             print(runs[-1].line(runs[0]), flush=True)
         last = runs[-1]
-        steps.run("write", write_scores, last.scores, Path(home) / "scores.parquet", {})
-    wall, cpu = parts_of(last)
-    for name in ("simulate", "read", "graph", "chain"):
-        wall[name], cpu[name] = steps.wall[name], steps.cpu[name]
-    wall["write"], cpu["write"] = steps.wall["write"], steps.cpu["write"]
-    order = ("simulate", "read", "graph", "chain", *PARTS, "other", "write")
-    shown = {step: wall[step] for step in order if step in wall and step != "simulate"}
-    table(f"with {last.threads} threads", shown, cpu)
-    print(f"simulated in {wall['simulate']:.1f} s, which is no part of it")
+        for count, clock in steps.items():
+            clock.run("write", write_scores, last.scores, to, {}, budget=Budget(threads=count))
+    one, of = Steps.of(runs[0], steps[threads[0]]), Steps.of(last, steps[threads[-1]])
+    table(f"with {last.threads} threads, {runs[0].threads} before", of, one)
     same = len({run.digest for run in runs}) == 1
     widths = np.nanmean(last.scores.bits_high - last.scores.bits_low)
-    print(f"\n{last.scores.method}: {np.nanmean(last.scores.bits):.6f} bits, {widths:.4f} wide")
+    if last.threads != runs[0].threads:
+        print(f"\n{not_shared(runs[0], last)}")
+    print(f"{last.scores.method}: {np.nanmean(last.scores.bits):.6f} bits, {widths:.4f} wide")
     print(f"same bytes for all numbers of threads: {'yes' if same else 'NO'}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"peak memory {peak:.2f} GB")

@@ -7,7 +7,10 @@ of the same reads and writes without arithmetic, the floor, and of two passes of
 bytes an unspent coin takes in memory
 while it runs; and the slots a coin has. Then the cost of indexing a transaction at each size: all
 threads, the one that numbers, how much of that the system takes to give out memory and to write,
-and its growth since the first size. Then what lists of the largest sources cost and prove.
+and its growth since the first size. Then what lists of the largest sources cost and prove. Then
+which share of rows, and of unspent coins, could be stored with 16 bits: their own rounding bound
+widens no interval by more than a twentieth (of a simulated history, and of the real blocks of 2011
+where COINHAZE_DATA is set).
 Seconds are of one core. The check is that a pass scores at
 least 15 million transactions a second, at the last size in at most twice the time of its floor,
 that 3 million are numbered a second, and that the tape takes at most 20 bytes a transaction.
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import resource
 import tempfile
 import time
@@ -29,15 +33,20 @@ import numpy as np
 
 from coinhaze.history import History
 from coinhaze.history.lists import bounds_by_lists, list_bytes
+from coinhaze.history.live_coins import LiveCoins
 from coinhaze.history.pass_kernels import HALF, pass_gathers
-from coinhaze.history.score import LiveCoins, TapeDraws
+from coinhaze.history.score import TapeDraws
 from coinhaze.ledger.coin_blocks import CoinBlocks
+from coinhaze.measures.confidence import rounding_slack, row_ends
+from coinhaze.measures.elementary import expm1_at_most
 from coinhaze.simulate.history import bitcoin_history
+from coinhaze.solve.planner import thresholds
 
 BLOCKS = (600, 2400, 9600)
 MIN_PASS, MAX_RATIO, MIN_NUMBERED, MAX_TAPE = 15e6, 2.0, 3e6, 20.0
 REPEATS = 3  # of a pass and its floor, in turn: the least counts
 LIST_BLOCKS, LISTS, MISS = 1200, (8, 32, 128), 1e-9
+BF16, DRAWS = 2.0**-8, (64, 1024)  # a number of 8 bits is off by so much of itself at most
 
 
 class Run(NamedTuple):
@@ -83,6 +92,11 @@ def main(blocks: tuple[int, ...] = BLOCKS, list_blocks: int = LIST_BLOCKS) -> li
             print(f"{run.transactions:>12,} " + " ".join(f"{ns:>6.0f}" for ns in each), end="")
             print(f" {growth:>6.2f}", flush=True)
         lists(Path(home) / "lists", list_blocks)
+        sixteen_bits(History.open(Path(home) / "lists"), "simulated")
+        data = os.environ.get("COINHAZE_DATA")
+        if data is not None:
+            files = sorted((Path(data) / "btc_utxo_100000_104000").glob("[ev]*"))
+            sixteen_bits(History.index(Path(home) / "2011", files), "blocks of 2011")
     holds = {
         "pass": all(run.passed >= MIN_PASS for run in found),
         "floor": found[-1].gathered <= MAX_RATIO * found[-1].passed,
@@ -112,6 +126,33 @@ def lists(path: Path, blocks: int) -> None:
         size = list_bytes(about.slots, about.sources, maximum)
         rate = about.terms / seconds / 1e6
         print(f"{maximum:>6} {width:>6.2f} {rate:>6.2f} {size / 1e6:>6.0f}", flush=True)
+
+
+def sixteen_bits(history: History, name: str) -> list[tuple[int, float, float]]:
+    """Print by numbers of draws which share of rows and of coins 16 bits would be enough for.
+
+    A row that has been rounded on every row of its longest way is off by so many roundings; where a
+    row is stored with more bits its own rounding does not count, but those behind it do.
+    """
+    tape = history.tape
+    rows = np.arange(history.manifest.rows)
+    depth, sources = tape.fact("depth", rows).astype(np.float64), tape.fact("sources", rows)
+    error = expm1_at_most(BF16 * (depth + 1.0))
+    slack = rounding_slack(np.log(np.maximum(sources, 1.0)), error)
+    live = LiveCoins.of(tape).row
+    found = []
+    for draws in DRAWS:
+        limit = thresholds.MAX_HISTORY_SINGLE_SHARE * row_ends(draws, MISS).bits
+        fits = (2 * slack / math.log(2.0) <= limit) | (sources == 1)
+        mixed = sources > 1
+        found.append((draws, float(fits.mean()), float(fits[live].mean())))
+        print(
+            f"{name}, {draws} draws: 16 bits for {fits.mean():.1%} of rows, "
+            f"{fits[live].mean():.1%} of coins; of those with several sources "
+            f"{fits[mixed].mean():.1%} and {fits[live[mixed[live]]].mean():.1%}",
+            flush=True,
+        )
+    return found
 
 
 def measure(path: Path, blocks: int) -> Run:

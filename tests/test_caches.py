@@ -16,7 +16,7 @@ PURE = {
     "coinjoin/interpretations.py",
     "measures/confidence.py",
     "simulate/technologies/wabisabi.py",
-    "options.py",
+    "options/__init__.py",
     "web/pages/render.py",
     "solve/gpu/device.py",  # CuPy, and kernels compiled once
 }

@@ -26,7 +26,7 @@ from coinhaze.measures.comparators.registry import COMPARATORS
 from coinhaze.observer.policies import POLICIES
 from coinhaze.solve.progress import silent
 from coinhaze.web.answers import Answers
-from coinhaze.web.app import guarded
+from coinhaze.web.app import make_app
 from coinhaze.web.jobs import JobQueue
 from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.security.guard import Guard
@@ -115,7 +115,7 @@ def test_the_commands_know_them(folder: Path) -> None:
 def test_the_page_and_its_schema_know_them(folder: Path) -> None:
     served = LedgerRegistry([folder])
     served.prepare("mix", Settings(), silent)
-    app = guarded(Answers(served, jobs=JobQueue(patience=600)), token=TOKEN)
+    app = make_app(Answers(served, jobs=JobQueue(patience=600)), token=TOKEN)
     page = text_of(app, "/l/mix/coin/shop:0?policy=largest")
     assert 'id="rule-largest"' in page
     assert "Largest input" in page

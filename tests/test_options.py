@@ -37,6 +37,7 @@ from coinhaze.options import (
     SolveOptions,
     WalletOptions,
 )
+from coinhaze.options.__main__ import options_page
 from coinhaze.report.destinations import explain_forward
 from coinhaze.report.origins import explain
 from coinhaze.robustness.robustness import robustness
@@ -303,7 +304,7 @@ def _names(function: Callable[..., Any]) -> list[str]:
 
 def test_the_page_of_options_is_what_the_module_gives() -> None:
     page = (SRC.parent.parent / "docs" / "options.md").read_text(encoding="utf-8")
-    assert page == options.options_page(), "python -m coinhaze.options > docs/options.md"
+    assert page == options_page(), "python -m coinhaze.options > docs/options.md"
 
 
 def test_settings_of_the_page_have_the_types_and_defaults_of_the_options() -> None:

@@ -31,7 +31,7 @@ from coinhaze.ledger.parquet import write_folder
 from coinhaze.units import NOT_KNOWN, unit_named
 from coinhaze.web import api
 from coinhaze.web.answers import Answers
-from coinhaze.web.app import guarded
+from coinhaze.web.app import make_app
 from coinhaze.web.jobs import JobQueue
 from coinhaze.web.pages import forms
 from coinhaze.web.pages import routes as pages
@@ -243,7 +243,7 @@ def test_statements_show_amounts_in_their_unit(name: str, suffix: str, known: Pa
 def _app(folder: Path) -> Any:
     registry = LedgerRegistry([folder / "ledger"], lists={"bad": folder / "list.txt"})
     registry.prepare("ledger", Settings(), lambda *_: None)
-    return guarded(Answers(registry, jobs=JobQueue(patience=600)), token=TOKEN, hosts=Hosts())
+    return make_app(Answers(registry, jobs=JobQueue(patience=600)), token=TOKEN, hosts=Hosts())
 
 
 def routes() -> set[str]:
@@ -402,7 +402,7 @@ def test_a_served_ledger_can_be_given_its_unit(unknown: Path) -> None:
     registry = LedgerRegistry([unknown / "ledger"], units={"ledger": "GEM:2"})
     registry.prepare("ledger", Settings(), lambda *_: None)
     assert registry.card("ledger").unit == "GEM"
-    app = guarded(Answers(registry, jobs=JobQueue(patience=600)), token=TOKEN, hosts=Hosts())
+    app = make_app(Answers(registry, jobs=JobQueue(patience=600)), token=TOKEN, hosts=Hosts())
     assert "GEM" in ask(app, f"{PAGE}/coin/{COIN}").text
     with pytest.raises(coinhaze.UsageError, match="no ledger 'other'"):
         LedgerRegistry([unknown / "ledger"], units={"other": "GEM:2"})

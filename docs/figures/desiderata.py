@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coinhaze.desiderata.approaches import APPROACHES
+from coinhaze.desiderata import APPROACHES
 from coinhaze.report.figures import BLUE, GREY, ORANGE, pyplot
 from coinhaze.simulate.small_worlds import UNIT, Coins, World
 

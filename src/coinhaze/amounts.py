@@ -19,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from coinhaze.amounts_kernels import add_by_group, move_by_group, take_rows
+
 LARGEST = 2**256 - 1
 DIGIT_BITS = 32
 _MASK = (1 << DIGIT_BITS) - 1
@@ -92,11 +94,16 @@ class Amounts:
         """Select rows by index or mask."""
         if rows.dtype == np.bool_ and rows.all():
             return self
-        n = int(rows.sum()) if rows.dtype == np.bool_ else len(rows)
-        taken = np.empty((n, self.digits.shape[1]), dtype=np.int64, order="F")
-        for k, column in enumerate(self.digits.T):
-            taken[:, k] = column[rows]
-        return Amounts(taken if rows.dtype == np.bool_ else _settled(taken))
+        if rows.dtype == np.bool_:
+            columns = [column[rows] for column in self.digits.T]
+            one = len(columns) == 1
+            return Amounts(columns[0].reshape(-1, 1) if one else _columns(columns))
+        if rows.max(initial=-1) >= len(self) or rows.min(initial=0) < 0:
+            raise IndexError(f"rows {rows.min()} to {rows.max()}, of {len(self)}")
+        taken = np.empty((len(rows), self.digits.shape[1]), dtype=np.int64, order="F")
+        for k in range(self.digits.shape[1]):
+            take_rows(self.digits[:, k], rows, taken[:, k])
+        return Amounts(_settled(taken))
 
     def __add__(self, other: Amounts) -> Amounts:
         width = max(self.digits.shape[1], other.digits.shape[1])
@@ -150,7 +157,18 @@ class Amounts:
         """Add up the amounts of each group 0 .. n-1."""
         sums = np.zeros((n, self.digits.shape[1]), dtype=np.int64, order="F")
         for k in range(self.digits.shape[1]):
-            np.add.at(sums[:, k], group, self.digits[:, k])
+            add_by_group(group, self.digits[:, k], sums[:, k])
+        return _carried(sums)
+
+    def net_by(self, tail: Ints, head: Ints, n: int) -> Amounts:
+        """Move each amount from one of n groups to another: what leaves each less what it meets.
+
+        >>> Amounts.of([5, 3]).net_by(np.array([0, 1]), np.array([1, 2]), 3).ints()
+        [5, -2, -3]
+        """
+        sums = np.zeros((n, self.digits.shape[1]), dtype=np.int64, order="F")
+        for k in range(self.digits.shape[1]):
+            move_by_group(tail, head, self.digits[:, k], sums[:, k])
         return _carried(sums)
 
     def floats(self) -> Floats:

@@ -7,6 +7,8 @@ Slow twins in the tests: Python's integers, wherever a caller is compared with t
 
 from __future__ import annotations
 
+import numpy as np
+
 from coinhaze.kernels import kernel
 
 DIGIT_BITS = 32
@@ -60,3 +62,38 @@ def rounded(a, i):
         value += a[i, k] * scale
         scale *= 2.0**DIGIT_BITS
     return value
+
+
+def _add_at(group, values, sums):
+    np.add.at(sums, group, values)
+
+
+def _move_at(tail, head, values, sums):
+    np.add.at(sums, tail, values)
+    np.subtract.at(sums, head, values)
+
+
+def _take(values, rows, found):
+    np.take(values, rows, out=found)
+
+
+@kernel(plain=_add_at)
+def add_by_group(group, values, sums):
+    """Add each value to the sum of its group."""
+    for k in range(len(group)):
+        sums[group[k]] += values[k]
+
+
+@kernel(plain=_move_at)
+def move_by_group(tail, head, values, sums):
+    """Add each value to the sum of one group, and take it from that of another."""
+    for k in range(len(tail)):
+        sums[tail[k]] += values[k]
+        sums[head[k]] -= values[k]
+
+
+@kernel(plain=_take)
+def take_rows(values, rows, found):
+    """Copy the values of some rows, which must all be there."""
+    for k in range(len(rows)):
+        found[k] = values[rows[k]]

@@ -14,6 +14,7 @@ Everything is integer arithmetic on decimal digits; no amount passes through a f
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from coinhaze.errors import UsageError
@@ -185,6 +186,34 @@ def unit_of_token(token: str) -> Unit | None:
     ('DAI', Unit(symbol='ETH', decimals=18, smallest='wei'))
     """
     return TOKENS.get(token.lower()) or _by_symbol().get(token.lower())
+
+
+def token_words(token: str) -> str:
+    """Name a token, and the symbol of a known contract.
+
+    >>> token_words("0xdac17f958d2ee523a2206206994597c13d831ec7"), token_words("0xaa")
+    ('0xdac17f958d2ee523a2206206994597c13d831ec7 (USDT)', '0xaa')
+    """
+    known = TOKENS.get(token.lower())
+    return token if known is None else f"{token} ({known.symbol})"
+
+
+def find_token(name: str, tokens: Iterable[str]) -> str | None:
+    """Find which of these tokens is meant: by its name or, of a known contract, by its symbol.
+
+    Letter case does not count. A symbol never finds a contract that is not known: anybody can
+    give a token any symbol.
+
+    >>> find_token("usdt", ["0xdac17f958d2ee523a2206206994597c13d831ec7", "0xaa"])
+    '0xdac17f958d2ee523a2206206994597c13d831ec7'
+    >>> find_token("DAI", ["0xaa"]) is None
+    True
+    """
+    tokens = list(tokens)
+    same = [each for each in tokens if each.lower() == name.lower()]
+    known = {each.lower(): TOKENS[each.lower()] for each in tokens if each.lower() in TOKENS}
+    same += [each for each, unit in known.items() if unit.symbol.lower() == name.lower()]
+    return same[0] if same else None
 
 
 def _by_symbol() -> dict[str, Unit]:

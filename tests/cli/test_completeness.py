@@ -42,6 +42,17 @@ def test_info_shows_every_check(run: Run, whole: Path, hole: Path) -> None:
     assert WHOLE in run("info", whole)[1]
 
 
+def test_info_says_once_why_several_checks_could_not_be_made(run: Run, tmp_path: Path) -> None:
+    paid = tmp_path / "paid.csv"
+    paid.write_text("from,to,amount\na,b,5\n")
+    out = run("info", paid)[1]
+    assert out.count("the source lists transfers, not blocks") == 1
+    (line,) = (line for line in out.splitlines() if "not blocks" in line)
+    names = ("heights contiguous", "blocks linked by previous hash", "log indexes in order")
+    assert line.strip().startswith("not checkable, since the source lists transfers")
+    assert [name in line for name in names] == [True] * 3
+
+
 def test_every_output_of_score_has_the_line_and_provenance_has_all(
     run: Run, whole: Path, hole: Path, tmp_path: Path
 ) -> None:

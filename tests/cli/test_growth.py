@@ -21,6 +21,7 @@ def test_growth_prints_a_row_for_each_payment(run: Run, transfers: Path) -> None
         ["3", "0.0%", "-"],
     ]
     assert "all walks from 2 sources, weighed; bits are exact" in " ".join(out.split())
+    assert run("growth", transfers, "--length", 30)[1] == out  # rows of no walk are left out
 
 
 def test_growth_writes_what_it_found_and_what_made_it(run: Run, transfers: Path) -> None:

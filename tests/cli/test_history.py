@@ -73,13 +73,21 @@ def test_from_files_to_scores_table_figure_and_origins(run: Run, chain: Path) ->
     about = json.loads(table.schema.metadata[b"coinhaze"])
     assert about["blocks"] == [1, 6]
     assert about["scored"]["method"] == "exact"
-    for group in ("year", "height", "value", "age"):
+    for group in ("year", "height", "value", "age", "script-type"):
         code, out, _ = run("history", "table", "x.history", "--group-by", group, "--json")
         assert code == 0
         rows = json.loads(out)["table"]
         assert sum(row["coins"] for row in rows) == 6
         assert sum(row["value"] for row in rows) == 300
         assert all(row["bits_mean"] == pytest.approx(1.0) for row in rows)
+    code, out, _ = run("history", "table", "x.history", "--group-by", "script-type")
+    assert "unspent coins by script type" in out
+    assert " script type " in out
+    code, out, err = run(
+        "history", "table", "x.history", "--group-by", "script-type", "--figure", "t.svg"
+    )
+    assert code == 0
+    assert "script type" in Path("t.svg").read_text()
     code, out, err = run("history", "table", "x.history", "--figure", "t.png", "-o", "t.csv")
     assert code == 0
     assert Path("t.png").read_bytes()[:4] == b"\x89PNG"

@@ -21,7 +21,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_retained_scores_are_those_printed(run: Run, transfers: Path) -> None:
     code, out, err = run("score", transfers, "--keep", "--json")
     assert code == 0
-    assert f"kept in {transfers}.kept" in err
+    assert f"cached in {transfers}.kept" in err
     opened = LedgerCache(transfers).open()
     assert opened is not None
     assert [row["bits"] for row in json.loads(out)["scores"]] == opened.scores.bits.tolist()
@@ -89,7 +89,7 @@ def test_a_disk_that_fills_up_still_shows_the_scores(
     monkeypatch.setattr("coinhaze.ledger.atomic.os.fsync", full)
     code, out, err = run("score", transfers, "--keep")
     assert code == 6
-    assert "scored, but not kept" in err
+    assert "scored, but not cached" in err
     assert "No space left" in err
     assert "carol" in out
 

@@ -76,3 +76,11 @@ def test_a_measure_nobody_knows_is_refused_before_any_work(mix: Path) -> None:
         run("score", mix.parent / "nothing here", "--with", "k-anonimity")
     with pytest.raises(UsageError, match="name a table of owners"):
         run("score", mix.parent / "nothing here", "--with", "wasabi")
+
+
+def test_a_measure_of_coins_is_named_where_there_are_none(tmp_path: Path) -> None:
+    paid = tmp_path / "paid.csv"
+    paid.write_text("from,to,amount\na,b,5\n")
+    result = CliRunner().invoke(cli, ["score", str(paid), "--with", "degree,k-anonymity"])
+    assert isinstance(result.exception, UsageError)
+    assert str(result.exception).startswith("k-anonymity: a measure of single coins")

@@ -70,7 +70,12 @@ def test_the_page_says_the_same_and_runs_nothing(run: Run, payments: Path) -> No
     with payments.open("a") as file:
         file.write("alice,<script>x</script>,1\n")
     code, out, err = run("screen", payments, "--listed", "list.txt", "-o", "s.html")
-    assert (code, out, err) == (0, "", "wrote s.html\ncompleteness: not checkable in this format\n")
+    assert (code, out) == (0, "")
+    assert err.splitlines() == [
+        "wrote s.html",
+        "Match: 3 of 3 nodes screened hold or held money from the list by some rule.",
+        "completeness: not checkable in this format",
+    ]
     page = Path("s.html").read_text()
     assert "<script" not in page
     assert "&lt;script&gt;" in page
@@ -277,3 +282,9 @@ def test_entities_of_the_list_dust_and_the_annex(run: Run, payments: Path) -> No
     document = json.loads(run(*asked, "--json")[1])
     assert document["listed"] == [{"name": "alice", "entity": "Alice Group", "programme": "CYBER2"}]
     assert [row["dust"] for row in document["nodes"]] == [True, False]
+
+
+def test_names_that_are_not_found_are_counted(run: Run, payments: Path) -> None:
+    Path("many.txt").write_text("alice\n" + "".join(f"nobody{k}\n" for k in range(6)))
+    out = " ".join(run("screen", payments, "--listed", "many.txt")[1].split())
+    assert "1 of 7; not found: nobody0, nobody1, nobody2 and 3 more." in out

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coinhaze.desiderata.approaches import APPROACHES
-from coinhaze.desiderata.cases import PAPER, WISHES, Finding, try_approaches
+from coinhaze.desiderata import APPROACHES, PAPER, WISHES, Finding, try_approaches
 from coinhaze.errors import UsageError
 from coinhaze.simulate import small_worlds
 from coinhaze.simulate.small_worlds import COIN_WORLDS, RING_WORLDS, UNIT, World

@@ -39,7 +39,7 @@ STAYS = {
     ("src/coinhaze/__init__.py", "parcels"): "a former name that still works",
     ("src/coinhaze/explore/models/ledgers.py", "most"): "a field of the API",
     ("src/coinhaze/explore/explorer.py", "most"): "the same field",
-    ("src/coinhaze/explore/history.py", "most"): "the same field",
+    ("src/coinhaze/explore/history/explorer.py", "most"): "the same field",
     ("docs/decisions/0009-packages-by-subject.md", "desk"): "what packages were called before",
 }
 FIELDS = {"most"}  # of a ledger's page: reading it is no name of ours

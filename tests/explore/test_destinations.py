@@ -57,7 +57,7 @@ def test_an_account_in_a_loop_by_hand() -> None:
     assert {to.name: to.share for to in found.destinations} == pytest.approx(
         dict(zip(exact.names.to_pylist(), exact.share.tolist(), strict=True)), abs=1e-9
     )
-    assert found.sentence.startswith("Of 100 that it had, 100.00% is in ")
+    assert found.sentence.startswith("Of 100 that it had, 100 % is in ")
 
 
 def test_money_that_came_back_is_counted_once() -> None:

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import coinhaze
 from coinhaze.errors import InputError
 from coinhaze.explore.explorer import Explorer
-from coinhaze.explore.ledger_index import Prefixes
-from coinhaze.explore.ledger_index_kernels import first_letters
+from coinhaze.explore.ledger_index import Prefixes, first_letters
 from coinhaze.explore.search import taken_out
 from coinhaze.ledger.text import text_buffers
 from properties.comparison import profile

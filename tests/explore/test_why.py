@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import coinhaze
-from coinhaze.explore.coin.why import added_bits
+from coinhaze.explore.coin.origins import added_bits
 from coinhaze.explore.explorer import Explorer
 from coinhaze.simulate import simulate_town
 from coinhaze.solve.local.past import Past, past_of

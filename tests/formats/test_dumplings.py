@@ -52,7 +52,8 @@ def test_a_file_is_a_ledger_with_values_and_owners_on_both_sides(tmp_path: Path)
     assert owner[names[f"{MIX}:0"]].startswith("bc1q")
     assert owner[names[f"{MIX}:2"]].startswith("1")
     assert ledger.heights.to_pylist()[-2:] == [1_700_000_000, 1_700_000_600]
-    assert not ledger.has_heights  # times stand in their place, and are never shown as blocks
+    # Times stand in their place, and are never shown as blocks.
+    assert ledger.block_heights.null_count == len(ledger.heights)
     assert facts["first_height"] is None
 
 

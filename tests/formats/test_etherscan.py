@@ -98,6 +98,21 @@ def test_tokens_are_read_and_scored_as_by_hand(tmp_path: Path) -> None:
     assert f"read as given: decimals 6; {MARK}" in scores.notes
 
 
+def test_the_currency_in_the_header_is_the_unit_where_its_decimals_agree(tmp_path: Path) -> None:
+    rows = [ether(1, ANN, BEN, "1.5", "0")]
+    path = write(tmp_path / "ether.csv", NORMAL, rows)
+    unit = accounts(path, decimals=18).unit
+    assert unit is not None
+    assert unit.words(15 * ETHER // 10) == "1.5 ETH"
+    assert accounts(path, decimals=6).unit is None  # ether has 18
+    header = [name.replace("(ETH)", "(GEM)") for name in NORMAL]
+    gems = [{name.replace("(ETH)", "(GEM)"): value for name, value in rows[0].items()}]
+    unit = accounts(write(tmp_path / "gem.csv", header, gems), decimals=9).unit
+    assert unit is not None
+    assert unit.spelling == "GEM:9"
+    assert accounts(write(tmp_path / "usd.csv", TOKENS, PAID), decimals=6).unit is None
+
+
 def test_rows_in_any_order_and_identical_ones_all_count(tmp_path: Path) -> None:
     rows = [*PAID, PAID[0]]
     random.Random(3).shuffle(rows)

@@ -326,6 +326,13 @@ def test_several_contracts_need_a_choice_and_the_message_names_the_option() -> N
     assert parties(read(mixed, token="0xbb")) == ["bc", "cd"]
     with pytest.raises(UsageError, match="no token 'x'"):
         read(mixed, token="x")
+    dai, other = "0x6B175474E89094C44Da98b954EedeAC495271d0F", "0xbb"
+    known = overlap(evt_index=[0, 1, 0, 0], contract_address=[dai, dai, other, other])
+    with pytest.raises(UsageError, match=r"2 tokens \(0x6b17.* \(DAI\), 0xbb\)|\(0x6B17.* \(DAI\)"):
+        read(known)
+    assert parties(read(known, token="DAI")) == parties(read(known, token=dai)) == ["ab", "ab"]
+    with pytest.raises(UsageError, match="no token 'USDC'"):
+        read(known, token="USDC")
     symbols = overlap(evt_index=[0, 1, 0, 0], symbol=["DAI", "DAI", "DAI", "USDC"])
     with pytest.raises(UsageError, match=r"2 tokens \(DAI, USDC\)"):
         read(symbols)

@@ -168,6 +168,7 @@ MISTAKES = {
     "nine places": (sparrow("0.499900001"), r":2: value is not an amount.*at most 8 places"),
     "below nothing": (sparrow("-5"), r":2: value is not an amount"),
     "an output cut short": (sparrow("5").replace(f"{C}:1", f"{C}:"), r":2: not a coin txid:vout"),
+    "no id": (electrum(prevout_hash=None), r"1: not a coin.*id is missing: .*prevout_hash"),
     "no number of the output": (electrum(prevout_n=None), r"coin 1: not a coin.*number of its"),
     "two wallets in one file": (sparrow("5") + sparrow("5"), r":3: header repeated.*remove"),
 }  # fmt: skip

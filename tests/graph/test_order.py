@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from coinhaze.amounts import Ints
 from coinhaze.graph.order_kernels import group_rows, merge_pairs, sparse_rows
+from coinhaze.graph.temporal_kernels import number_born
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=60)
 
@@ -44,3 +45,16 @@ def test_sparse_rows_are_those_of_a_dense_matrix(pairs: list[tuple[int, int]]) -
         at = slice(start[k], start[k + 1])
         assert indices[at].tolist() == np.flatnonzero(dense[k]).tolist()
         assert data[at].tolist() == dense[k][dense[k] > 0].tolist()
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(-1, 5)), max_size=60))
+def test_slots_are_numbered_by_birth(slots: list[tuple[bool, int]]) -> None:
+    used = np.array([use for use, _ in slots], dtype=np.bool_)
+    born = np.array([step for _, step in slots], dtype=np.int32)
+    number = np.full(len(slots), -1)
+    found = number_born(used, born, int(born.max(initial=-1)) + 2, number)
+    order = sorted(np.flatnonzero(used).tolist(), key=lambda slot: slots[slot][1])
+    assert found.tolist() == [slots[slot][1] for slot in order]
+    assert [number[slot] for slot in order] == list(range(len(order)))
+    assert np.all(number[~used] == -1)

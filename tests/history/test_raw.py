@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import shutil
+import time
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from threading import Lock
 from typing import Any, cast
 
 import pytest
 
 import coinhaze
 from coinhaze import History, LedgerError
-from coinhaze.history import files
+from coinhaze.formats.bitcoin_raw import chain as raw_chain
+from coinhaze.formats.bitcoin_raw.chain import RawChain
+from coinhaze.history import files, sources
+from coinhaze.ledger.coin_blocks import CoinBlocks
 from formats.block_samples import (
     block,
     coinbase,
@@ -85,6 +91,47 @@ def test_files_in_any_order_give_what_their_ledger_gives(folder: Path, tmp_path:
     (folder / "xor.dat").write_bytes(key)
     History.index(tmp_path / "hidden", paths, format="bitcoin-blocks")
     assert content(tmp_path / "hidden") == theirs
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_change_no_byte(
+    threads: int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = chain(40)
+    for k in range(4):  # each file has blocks from everywhere
+        (folder / f"blk{k:05}.dat").write_bytes(file_of(blocks[3 - k :: 4]))
+    paths = sorted(folder.glob("blk*.dat"))
+    History.index(tmp_path / "one", coinhaze.read(paths, complete=True))
+    monkeypatch.setattr(raw_chain, "BATCH_BYTES", 700)  # a few blocks
+    monkeypatch.setattr(sources, "workers_for", lambda *_: threads)
+    read, most, lock = RawChain._read_bundle, [0, 0], Lock()
+
+    def counted(self: RawChain, order: Sequence[tuple[int, int]]) -> CoinBlocks:
+        with lock:
+            most[0] += 1
+        try:
+            time.sleep(0.01 * (order[0][0] % 3))  # what is read first is not done first
+            return read(self, order)
+        finally:
+            with lock:
+                most[1] = max(most)
+                most[0] -= 1
+
+    monkeypatch.setattr(RawChain, "_read_bundle", counted)
+    History.index(tmp_path / "x", paths)
+    assert content(tmp_path / "x") == content(tmp_path / "one")
+    assert most[1] <= threads
+    # The first fault of the chain is told, whichever is found first.
+    bad = block(name(blocks[9]), [coinbase(10), transaction([spend((b"\5" * 32, 0))], [
+        pay(1, pay_to_key_hash(1))])])  # fmt: skip
+    after = [bad]
+    for height in range(11, 25):
+        after.append(block(name(after[-1]), [coinbase(height)]))
+    wrong = bytearray(after[-1])
+    wrong[-1] ^= 1
+    (folder / "blk00000.dat").write_bytes(file_of([bytes(wrong), *after[:-1], *blocks[:10]]))
+    with pytest.raises(LedgerError, match=r"block 10: .*not there"):
+        History.index(tmp_path / "y", folder / "blk00000.dat")
 
 
 def test_blocks_that_come_later_are_appended(folder: Path, tmp_path: Path) -> None:

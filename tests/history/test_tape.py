@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 
 import coinhaze
 from coinhaze import CoinLedger, History, LedgerError, ResourceError, UsageError
-from coinhaze.history.score import LiveCoins, TapeDraws, score_rows
+from coinhaze.history.live_coins import LiveCoins
+from coinhaze.history.score import TapeDraws, score_rows
 from coinhaze.ledger.coin_blocks import blocks_of
+from coinhaze.ledger.coins import POOLS
 from coinhaze.simulate import simulate_week
 from coinhaze.simulate.history import bitcoin_history
 from coinhaze.solve.pool import Budget
-from history.tape_twin import Twin, twin_of
+from history.tape_twin import Coin, Pool, Twin, twin_of
 from properties.comparison import profile
 from properties.strategies import transactions
 
@@ -75,13 +77,22 @@ def named(ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def largest(ledger: Sequence[Mapping[str, Any]]) -> int:
-    sums: list[int] = [sum(i["value"] for i in t["inputs"]) for t in ledger]
-    sums += [sum(o["value"] for o in t["outputs"]) for t in ledger]
-    return max(sums)
+    sums: list[int] = []
+    held = {pool: [0] for pool in POOLS}
+    for t in ledger:
+        flows = t.get("pools", {})
+        sums.append(sum(i["value"] for i in t["inputs"]) - sum(min(v, 0) for v in flows.values()))
+        sums.append(sum(o["value"] for o in t["outputs"]) + sum(max(v, 0) for v in flows.values()))
+        for pool, value in flows.items():
+            held[pool] = [*held[pool], held[pool][-1] + value]
+    return max([*sums, *(max(values) - min(values) for values in held.values())])
 
 
 @profile(150)
-@given(transactions(maximum=12), st.sampled_from([1, 2, 1 << 20]))
+@given(
+    st.one_of(transactions(maximum=12), transactions(maximum=12, pools=True)),
+    st.sampled_from([1, 2, 1 << 20]),
+)
 def test_random_ledgers_have_the_scores_of_the_solver(
     ledger: list[dict[str, Any]], piece_rows: int
 ) -> None:
@@ -110,11 +121,13 @@ def agree_with(history: History, twin: Twin) -> None:
     weights = [float(w) for p in pieces for w in p.weight]
     assert weights == pytest.approx([float(w) for _, w in terms], rel=1e-15)
     assert history.manifest.slots == twin.used
-    held = sorted((c.row, c.value) for c in twin.coins.values() if c.value > 0)
+    pools = [p for p in twin.pools.values() if p.value > 0]
+    things: list[Coin | Pool] = [*twin.coins.values(), *pools]
+    held = sorted((c.row, c.value) for c in things if c.value > 0)
     coins = LiveCoins.of(history.tape)
     assert sorted(zip(coins.row.tolist(), coins.value.tolist(), strict=True)) == held
     assert sorted(coins.steps) == pytest.approx(
-        sorted(float(c.steps) for c in twin.coins.values() if c.value > 0), rel=1e-14
+        sorted(float(c.steps) for c in things if c.value > 0), rel=1e-14
     )
     rows = np.arange(len(twin.rows))
     bits = [-sum(float(p) * math.log2(p) for p in row.distribution.values()) for row in twin.rows]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from coinhaze import amounts, amounts_kernels
 from coinhaze.amounts import LARGEST
 from coinhaze.errors import LedgerError
 from coinhaze.ledger import Amounts
@@ -66,6 +67,37 @@ def test_an_array_of_int64_is_read_exactly(values: list[int]) -> None:
     assert column.ints() == values
     assert (-column).ints() == [-v for v in values]
     assert (column + column).ints() == [2 * v for v in values]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@given(grouped, st.data())
+def test_what_groups_pay_less_what_they_receive_is_exact(
+    compiled: bool, given: tuple[int, list[tuple[int, int]]], data: st.DataObject
+) -> None:
+    n, rows = given
+    tail, values = split(rows)
+    head = data.draw(st.lists(st.integers(0, n - 1), min_size=len(rows), max_size=len(rows)))
+    with pytest.MonkeyPatch.context() as patch:
+        if compiled:
+            for name in ("add_by_group", "move_by_group", "take_rows"):
+                patch.setattr(amounts, name, getattr(amounts_kernels, name).compiled)
+        column = Amounts.of(values)
+        moved = column.net_by(int64(tail), int64(head), n)
+        into = column.total_by(int64(head), n)
+        taken = column.take(int64(list(range(len(rows)))[::-1]))
+    paid, received = [0] * n, [0] * n
+    for value, a, b in zip(values, tail, head, strict=True):
+        paid[a] += value
+        received[b] += value
+    assert into.ints() == received
+    assert moved.ints() == [a - b for a, b in zip(paid, received, strict=True)]
+    assert taken.ints() == values[::-1]
+
+
+@pytest.mark.parametrize("row", [3, -1])
+def test_rows_that_are_not_there_cannot_be_taken(row: int) -> None:
+    with pytest.raises(IndexError, match="of 3"):
+        Amounts.of([1, 2, 3]).take(int64([0, row]))
 
 
 def test_the_lowest_int64_can_be_negated() -> None:

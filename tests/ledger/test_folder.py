@@ -50,6 +50,22 @@ def test_the_same_ledger_makes_the_same_files(tmp_path: Path) -> None:
         assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
 
 
+def test_tables_are_read_the_same_in_one_piece_and_in_many(tmp_path: Path) -> None:
+    ledger = simulate_town(transactions=60)
+    write_folder(ledger, tmp_path / "one")
+    write_folder(ledger, tmp_path / "many")
+    for path in (tmp_path / "many").glob("*.parquet"):
+        table = pq.read_table(path)
+        pq.write_table(table, path, row_group_size=7)
+        pieces = pq.ParquetFile(path).num_row_groups
+        assert pieces == -(-len(table) // 7) or not len(table)
+        assert pq.ParquetFile(tmp_path / "one" / path.name).num_row_groups <= 1
+    one, many = (read_folder(tmp_path / name) for name in ("one", "many"))
+    assert isinstance(one, CoinLedger)
+    assert isinstance(many, CoinLedger)
+    assert one.tables() == many.tables()
+
+
 def test_large_amounts_are_32_bytes_each(tmp_path: Path) -> None:
     write_folder(folders.accounts(), tmp_path / "ledger")
     amounts = pq.read_table(tmp_path / "ledger" / "transfers.parquet")["amount"].to_pylist()

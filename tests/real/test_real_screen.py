@@ -14,8 +14,8 @@ import coinhaze
 from coinhaze.errors import InputError
 from coinhaze.formats.lists.knowledge import read_listed
 from coinhaze.report.origins import explain, origins_page
-from coinhaze.screening.report import window_of
 from coinhaze.screening.screen import Screening, screen
+from coinhaze.screening.statement import window_of
 from real.test_real_lots import bitcoin
 
 ASKED = 30  # nodes, from most to least bits

@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 
 import coinhaze
 from coinhaze.errors import InputError, UnknownName, UsageError
-from coinhaze.screening.report import (
-    ListFile,
-    Statement,
-    screening_json,
-    screening_sections,
-)
+from coinhaze.screening.report import screening_sections
 from coinhaze.screening.screen import Screening, screen
+from coinhaze.screening.statement import ListFile, Statement, screening_json
 from properties import strategies
 
 ALL = ("haircut", "poison", "fifo", "lifo", "tiho")
@@ -275,7 +271,7 @@ def test_a_match_by_mixing_alone_is_named_with_the_rules_that_find_it() -> None:
     rows = [("x", "b", 5), ("a", "b", 5), ("b", "c", 5), ("b", "d", 5)]
     found = screen(coinhaze.AccountLedger.from_transfers(rows), ["a"], policies=["poison", "fifo"])
     names = found.graph.names.of(found.taint.nodes[found.only_mixed()]).to_pylist()
-    lines = screening_sections(found, ListFile("l", ""), {}, Statement("now"))[2].lines
+    lines = screening_sections(found, ListFile("l", ""), {}, Statement("now"))[0].lines
     words = (
         "only poison finds listed money there; the rules that follow single units (fifo) find none."
     )

@@ -11,7 +11,7 @@ import pytest
 
 from coinhaze import CoinLedger, absorbing_chain, kernels, transaction_graph
 from coinhaze.ledger.coins import POOLS
-from coinhaze.simulate.weeks.bitcoin import BLOCKS, TRANSACTIONS, bitcoin_week
+from coinhaze.simulate.weeks.bitcoin import CHAIN, bitcoin_week
 from coinhaze.simulate.weeks.coin_columns import empty_book, hex_names, share_table
 from coinhaze.simulate.weeks.coin_kernels import DUST, uniform
 from coinhaze.simulate.weeks.zcash import zcash_history, zcash_week
@@ -175,8 +175,8 @@ def test_names_are_different_and_every_owner_has_a_coin(name: str) -> None:
 @pytest.mark.long
 def test_a_share_of_the_week_has_that_share_of_blocks_and_transactions() -> None:
     ledger = bitcoin_week(size=0.01)
-    assert ledger.facts()["coinbases"] == round(BLOCKS * 0.01)
-    assert abs(len(ledger) - TRANSACTIONS * 0.01) <= 1
+    assert ledger.facts()["coinbases"] == round(CHAIN.blocks * 0.01)
+    assert abs(len(ledger) - CHAIN.transactions * 0.01) <= 1
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -113,8 +114,11 @@ def test_a_row_adds_up_moves_to_one_state_however_long_it_is() -> None:
     data, error = rng.random(indptr[-1]), rng.integers(1, 9, indptr[-1]).astype(float)
     number, extra = rng.integers(0, states, 60), rng.integers(0, 3, 60).astype(float)
     some = np.sort(rng.choice(60, 40, replace=False))
-    start, to, value, worst, cost = reduce_kernels.add_moves(
-        indptr, indices, data, error, some, number, extra, states
+    start = reduce_kernels.row_starts(indptr, some)
+    to = np.empty(start[-1], dtype=np.int64)
+    value, worst, cost = np.empty(start[-1]), np.empty(start[-1]), np.empty(40)
+    reduce_kernels.add_moves(
+        indptr, indices, data, error, some, number, extra, states, start, to, value, worst, cost
     )
     for row, node in enumerate(some.tolist()):
         sums: dict[int, tuple[float, float]] = {}
@@ -187,16 +191,54 @@ def test_scores_are_written_the_same_in_pieces(
 ) -> None:
     scores = coinhaze.score(simulate_town(transactions=60))
     write_scores(scores, tmp_path / "whole.csv", {})
-    monkeypatch.setattr(files, "AT_ONCE", 7)
-    assert len(scores) > 7
-    write_scores(scores, tmp_path / "pieces.csv", {})
-    write_scores(scores, tmp_path / "pieces.parquet", {"a": 1})
     whole = (tmp_path / "whole.csv").read_bytes()
-    assert whole == (tmp_path / "pieces.csv").read_bytes()
     assert whole.count(b"\n") == len(scores) + 1
-    table = pq.read_table(tmp_path / "pieces.parquet")
-    assert table.replace_schema_metadata() == scores.to_arrow()
-    assert b'"a": 1' in table.schema.metadata[b"coinhaze"]
+    monkeypatch.setattr(files, "AT_ONCE", 7)
+    monkeypatch.setattr(files, "TEXT_ROWS", 3)
+    monkeypatch.setattr(files, "ROW_SECONDS", 1.0)  # worth all threads
+    assert len(scores) > 7
+    packed = set()
+    for budget in (Budget(threads=1), Budget(threads=3), Budget(threads=3, memory=1)):
+        write_scores(scores, tmp_path / "pieces.csv", {}, budget=budget)
+        write_scores(scores, tmp_path / "pieces.parquet", {"a": 1}, budget=budget)
+        assert whole == (tmp_path / "pieces.csv").read_bytes()
+        table = pq.read_table(tmp_path / "pieces.parquet")
+        assert table.replace_schema_metadata() == scores.to_arrow()
+        assert b'"a": 1' in table.schema.metadata[b"coinhaze"]
+        packed.add((tmp_path / "pieces.parquet").read_bytes())
+    assert len(packed) == 1
+
+
+def test_rows_are_made_by_all_threads_and_by_one_where_memory_is_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scores = coinhaze.score(simulate_town(transactions=60))
+    monkeypatch.setattr(files, "AT_ONCE", 7)
+    monkeypatch.setattr(files, "ROW_SECONDS", 1.0)
+    work = files.RowWork(scores, as_text=True)
+    by: list[set[int]] = []
+    for budget in (Budget(threads=3), Budget(threads=3, memory=1)):
+        seen: set[int] = set()
+        by.append(seen)
+        barrier = threading.Barrier(3 if budget.memory is None else 1)
+
+        def solve(
+            self: object,
+            first: int,
+            room: None = None,
+            *,
+            seen: set[int] = seen,
+            barrier: threading.Barrier = barrier,
+        ) -> int:
+            seen.add(threading.get_ident())
+            if first < 3 * 7:  # three threads wait here for each other
+                barrier.wait(60)
+            return first
+
+        monkeypatch.setattr(files.RowWork, "solve", solve)
+        with files.threads_for(work, budget) as pieces:
+            assert list(pieces) == list(work.pieces)
+    assert [len(seen) for seen in by] == [3, 1]
 
 
 # The most memory is told by the process itself: what its parent can ask for includes the parent's.

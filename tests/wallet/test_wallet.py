@@ -20,12 +20,14 @@ from coinhaze.graph import TransactionGraph
 from coinhaze.graph.clusters.change import ROUND
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Transaction
+from coinhaze.units import SMALLEST
 from coinhaze.wallet import suggestion
 from coinhaze.wallet.holdings import WalletCoin, exposed_chain, find_coin, origin_words
 from coinhaze.wallet.report import WalletReport
 from coinhaze.wallet.suggestion import needed_sets, suggest_coins
 from coinhaze.wallet.wallet import MAX_PAIRED, Wallet, weigh_wallet
 from coinhaze.wallet.what_if import Proposal, named_coins, propose
+from coinhaze.wallet.words import learns_words
 from properties import strategies
 
 Records = list[dict[str, Any]]
@@ -219,6 +221,23 @@ def test_merging_coins_of_several_payers_is_not_safe_though_bits_rise() -> None:
     same = WalletReport(wallet_of(THREE[:1] + THREE[2:3])).sections()[0].lines[0]
     assert same.startswith("Merging all coins is safe, as far as is known")
     assert "one owner held these coins" in same
+
+
+def test_parties_that_know_or_learn_the_same_are_said_once_and_none_is_left_out() -> None:
+    payers = [f"payer{k}" for k in range(50)]  # more than a table has rows
+    wallet = wallet_of(THREE, known={name: ["t1:0"] for name in payers})
+    report = WalletReport(wallet)
+    (knows,) = (s for s in report.sections() if s.title == "Who knows which coins")
+    assert len(knows.rows) == len(set(wallet.parties.knowledge.known.values())) == 3
+    assert [row[1:] for row in knows.rows if "payer0" in row[0] or "1ben" in row[0]] == [
+        ("coin 2", "3", "180")
+    ]
+    assert any(row[0].endswith("and 48 more") for row in knows.rows)  # of 51, three are named
+    everything = wallet.groups[-1][1]
+    short = learns_words(wallet, wallet.merging(everything).learns, SMALLEST, limit=2)
+    assert "1ann learns coins 2, 4 (130 spent)" in short
+    assert "1ben and 50 other parties each learn coins 1, 3, 4 (180 spent)" in short
+    assert short.endswith("; 1 other party learns something else")
 
 
 def test_a_payment_from_one_payer_is_better_than_from_two() -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from coinhaze.web.answers import Answers
-from coinhaze.web.app import guarded
+from coinhaze.web.app import make_app
 from coinhaze.web.jobs import JobQueue
 from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.security.guard import Guard, Limits
@@ -32,7 +32,7 @@ def made_app(
     **limits: Any,
 ) -> Guard:
     answers = Answers(registry or MadeRegistry(), jobs=JobQueue(patience=patience, queued=queued))
-    return guarded(answers, token=TOKEN, hosts=Hosts(), limits=Limits(**limits))
+    return make_app(answers, token=TOKEN, hosts=Hosts(), limits=Limits(**limits))
 
 
 def client_of(app: Guard, **settings: Any) -> httpx2.AsyncClient:

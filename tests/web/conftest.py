@@ -19,7 +19,7 @@ from coinhaze.simulate import simulate_town
 from coinhaze.simulate.weeks.accounts import dai_week
 from coinhaze.simulate.weeks.bitcoin import bitcoin_week
 from coinhaze.web.answers import Answers
-from coinhaze.web.app import guarded
+from coinhaze.web.app import make_app
 from coinhaze.web.client import Client
 from coinhaze.web.jobs import JobQueue
 from coinhaze.web.registry import LedgerRegistry
@@ -53,7 +53,7 @@ def running(registry: LedgerRegistry, *, patience: float = 600.0) -> Iterator[Si
     on a busy machine, or before kernels are compiled, any page would be such a one.
     """
     token = new_token()
-    app = guarded(Answers(registry, jobs=JobQueue(patience=patience)), token=token, limits=QUICK)
+    app = make_app(Answers(registry, jobs=JobQueue(patience=patience)), token=token, limits=QUICK)
     server = server_of(app)
     with listen("127.0.0.1", 0) as sock:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)

@@ -129,6 +129,29 @@ def test_who_learns_what_can_be_read_on_a_phone(browsing: Browsing, site: Any) -
     assert width_of(page) <= PHONE[0]
 
 
+def test_ids_of_real_length_fit_on_a_phone_and_short_words_stay_whole(
+    browsing: Browsing, tmp_path: Path
+) -> None:
+    ids = [letter * 64 for letter in "abcd"]
+    made = [
+        {"txid": name, "inputs": [spent(f"in{k}", 5_000)]}
+        | {"outputs": [{"value": 5_000, "address": "bc1q" + name[:38]}]}
+        for k, name in enumerate(ids)
+    ]
+    write_folder(coinhaze.CoinLedger.from_transactions(made), tmp_path / "real")
+    with running(LedgerRegistry([tmp_path / "real"])) as found:
+        for size in (PHONE, DESKTOP):
+            page = browsing.open(found, "/l/real/wallet", size=size)
+            page.locator("#wallet-form textarea").first.fill("\n".join(f"{i}:0" for i in ids))
+            page.fill("#amount", "12000")
+            page.click("#wallet-form button[type=submit]")
+            page.wait_for_selector("#wallet-answer")
+            assert width_of(page) <= size[0]
+            roles = page.locator("#suggestion td.role")
+            assert roles.count() > 0
+            assert all(each.bounding_box()["height"] < 60 for each in roles.all())
+
+
 def test_accounts_are_neither_mined_nor_coins(browsing: Browsing, site: Any) -> None:
     for path in (PAGES["account"], PAGES["ledger of accounts"], "/l/pay/table"):
         page = browsing.open(site, path)

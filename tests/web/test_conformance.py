@@ -15,7 +15,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode, HookContext
 
 from coinhaze.web.answers import Answers
-from coinhaze.web.app import guarded
+from coinhaze.web.app import make_app
 from coinhaze.web.jobs import JobQueue
 from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.security.guard import Guard, Limits
@@ -38,7 +38,7 @@ def conforming_app(folder: Path) -> Guard:
     limits = Limits(requests=often, changes=often, bad_tokens=often)
     hosts = Hosts(names=["testserver"])  # as the test client calls it
     answers = Answers(registry, jobs=JobQueue(patience=PATIENCE))
-    return guarded(answers, token=TOKEN, hosts=hosts, limits=limits)
+    return make_app(answers, token=TOKEN, hosts=hosts, limits=limits)
 
 
 def known_names(context: HookContext, path_parameters: dict[str, Any] | None) -> Any:

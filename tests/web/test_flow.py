@@ -229,6 +229,13 @@ def test_hostile_names_stay_text_in_the_drawing() -> None:
         assert "<img" not in drawn
 
 
+def test_the_legend_names_the_thread_of_a_list_whose_box_is_folded() -> None:
+    plain = straight_flow([("earlier", "older", 0.6), ("other", "others", 0.4)])
+    assert "on a list" not in legend(plain)
+    bands = tuple(band.model_copy(update={"listed": band.share / 2}) for band in plain.bands)
+    assert "on a list" in legend(plain.model_copy(update={"bands": bands}))
+
+
 def test_the_legend_names_kinds_that_are_there() -> None:
     assert "CoinJoin" in legend(example_flow())
     assert "CoinJoin" not in legend(one_origin_flow())

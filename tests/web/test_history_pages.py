@@ -67,6 +67,44 @@ def test_months_are_those_of_the_history(app: Guard, history: History) -> None:
     assert page["summary"]["scored"] == len(history.scores())
 
 
+def test_types_of_scripts_are_those_of_the_history(app: Guard, history: History) -> None:
+    shown, rows = data(app, "")["script_types"], history.table("script-type").to_pylist()
+    assert [row["script_type"] for row in shown] == [row["group"] for row in rows]
+    assert {"p2pk", "p2pkh", "p2sh"} <= {row["group"] for row in rows}
+    for ours, row in zip(shown, rows, strict=True):
+        assert int(ours["amount"]["smallest"]) == row["value"]
+        for name, figure in (("coins", "coins"), ("bits_mean", "bits_mean"),
+                             ("bits_median", "bits_median"), ("one_origin", "certain"),
+                             ("bits_by_value", "bits_by_value")):  # fmt: skip
+            assert ours[name] == pytest.approx(row[figure])
+    page = ask(app, "/l/chain").text
+    assert "By type of script" in page
+    assert '<td data-head="Type">p2sh</td>' in page
+
+
+def test_a_pool_is_on_the_page(tmp_path: Path) -> None:
+    path = tmp_path / "pools.history"
+    blocks = [b.content for b in Branch(3).grow(30).blocks]
+    made = History.index_blocks(path, blocks)
+    made.score(draws=64, seed=1)
+    pools = [n for n in made.scores().to_arrow()["node"].to_pylist() if n.startswith("pool:")]
+    app = made_app(LedgerRegistry([path]))
+    assert pools
+    for name in pools:
+        page = ask(app, f"/api/v1/ledgers/pools/coins/{name}").json()
+        assert page["kind"] == "pool"
+        assert page["bits"] == pytest.approx(made.origins(name).bits, abs=1e-9)
+        assert page["made_by"] is None
+        assert ask(app, f"/l/pools/coin/{name}").status_code == 200
+        hits = ask(app, f"/api/v1/ledgers/pools/search?q={name}").json()["hits"]
+        assert [hit["name"] for hit in hits] == [name]
+    table = ask(app, "/api/v1/ledgers/pools/table?limit=1000").json()["rows"]
+    assert {row["name"] for row in table if row["kind"] == "pool"} == set(pools)
+    last = made.manifest.last_height
+    inside = ask(app, f"/api/v1/ledgers/pools/blocks/{last}?limit=1000").json()["rows"]
+    assert not {row["name"] for row in inside} & set(pools)
+
+
 def test_the_table_sorts_filters_and_pages(app: Guard, history: History) -> None:
     scores = history.scores()
     names = np.array(scores.to_arrow()["node"].to_pylist())

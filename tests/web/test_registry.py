@@ -19,6 +19,7 @@ import pytest
 
 import coinhaze
 from coinhaze.cache.layers import CachedLedger, LedgerCache
+from coinhaze.cli.serve import _app
 from coinhaze.errors import InputError, UnknownName, UsageError
 from coinhaze.explore.models import LedgerCard
 from coinhaze.explore.query import Settings
@@ -29,7 +30,7 @@ from coinhaze.store.store import Store
 from coinhaze.web import ledger_state, scoring
 from coinhaze.web.ledger_state import Entry
 from coinhaze.web.registry import LedgerRegistry, check_named, id_of
-from web.asking import ask, made_app
+from web.asking import TOKEN, ask, made_app
 
 TRANSFERS = "from,to,amount\nalice,bob,5\ncarol,bob,5\nbob,dave,3\n"
 MORE = TRANSFERS + "dave,erin,2\n"
@@ -489,3 +490,22 @@ def test_ledgers_that_were_never_read_are_compared_in_order_of_time(tmp_path: Pa
     said = ask(app, "/compare?l=coins,pay").text
     assert "accounts, in order of time" in said
     assert "all at once" not in said
+
+
+def test_what_is_to_be_scored_is_found_before_ledgers_are_opened(tmp_path: Path) -> None:
+    # A ledger that is being opened says "loading", so it would never have been scored.
+    opened = threading.Event()
+
+    class Slow(LedgerRegistry):
+        def warm(self) -> None:
+            opened.set()
+
+        def cards(self) -> list[LedgerCard]:
+            assert not opened.wait(0.2)
+            return super().cards()
+
+    source = tmp_path / "a.csv"
+    source.write_text("from,to,amount\na,b,5\n")
+    app = _app(Slow([source]), TOKEN, "127.0.0.1", score=True)
+    assert app is not None
+    assert opened.wait(5)

@@ -21,7 +21,7 @@ from coinhaze.ledger.parquet import write_folder
 from coinhaze.simulate import simulate_town
 from coinhaze.solve.planner import thresholds
 from coinhaze.web.answers import Answers
-from coinhaze.web.app import guarded
+from coinhaze.web.app import make_app
 from coinhaze.web.jobs import JobQueue
 from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.security.guard import Guard
@@ -62,7 +62,7 @@ def made(folder: Path, patience: float = 120.0) -> Guard:
         lists={"bad": folder / "bad.txt", "named": folder / "named.csv"},
     )
     answers = Answers(registry, jobs=JobQueue(patience=patience))
-    return guarded(answers, token=TOKEN, hosts=Hosts())
+    return make_app(answers, token=TOKEN, hosts=Hosts())
 
 
 def command(monkeypatch: pytest.MonkeyPatch, *words: object) -> str:
@@ -219,7 +219,7 @@ def test_a_pasted_list_has_the_digest_of_its_file(app: Guard, folder: Path) -> N
 
 def test_a_file_of_the_ledger_that_changed_is_not_stated(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text(PAY)
-    app = guarded(
+    app = make_app(
         Answers(LedgerRegistry([tmp_path / "own.csv"]), jobs=JobQueue(patience=120)), token=TOKEN
     )
     stated = by_api(app, "own", listed="thief").json()["provenance"]["inputs"]
@@ -232,7 +232,7 @@ def test_a_file_of_the_ledger_that_changed_is_not_stated(folder: Path, tmp_path:
 
 def test_the_unit_that_was_named_is_used(folder: Path) -> None:
     registry = LedgerRegistry([folder / "pay.csv"], units={"pay": "GEM:1"})
-    app = guarded(Answers(registry, jobs=JobQueue(patience=120)), token=TOKEN)
+    app = make_app(Answers(registry, jobs=JobQueue(patience=120)), token=TOKEN)
     rows = by_api(app, "pay", listed="thief", nodes="carol", dust="9.9").json()
     assert rows["dust"] == 99
     assert rows["nodes"][0]["balance_shown"] == "0.5 GEM"
@@ -357,7 +357,7 @@ def test_a_ledger_that_hides_amounts_has_no_form(tmp_path: Path) -> None:
     )
     write_folder(ledger, tmp_path / "rings")
     registry = LedgerRegistry([tmp_path / "rings"])
-    app = guarded(Answers(registry, jobs=JobQueue(patience=120)), token=TOKEN)
+    app = make_app(Answers(registry, jobs=JobQueue(patience=120)), token=TOKEN)
     assert ask(app, "/l/rings").status_code == 200
     page = ask(app, "/l/rings/screen").text
     assert 'id="no-screening"' in page

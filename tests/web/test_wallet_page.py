@@ -14,7 +14,7 @@ import coinhaze
 from coinhaze.explore.query import OF_JOB, page_of, wallet_link
 from coinhaze.ledger.parquet import write_folder
 from coinhaze.web.answers import Answers
-from coinhaze.web.app import guarded
+from coinhaze.web.app import make_app
 from coinhaze.web.jobs import JobQueue
 from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.security.guard import Guard
@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def app_of(folder: Path, patience: float = 120.0) -> Guard:
     registry = LedgerRegistry([folder / "pay", folder / "same"])
-    return guarded(Answers(registry, jobs=JobQueue(patience=patience)), token=TOKEN, hosts=Hosts())
+    return make_app(Answers(registry, jobs=JobQueue(patience=patience)), token=TOKEN, hosts=Hosts())
 
 
 def weigh(app: Guard, *coins: str, known: str = "") -> httpx2.Response:

@@ -57,6 +57,7 @@ from coinhaze.solve.source import (
     opening_before,
 )
 from coinhaze.solve.structure.structure import Structure
+from coinhaze.threads import at_most
 
 
 def facts_of(scores: Scores) -> dict[str, Any]:
@@ -79,12 +80,8 @@ def ledger_facts(ledger: Ledger) -> dict[str, Any]:
     'accounts'
     """
     coins = isinstance(ledger, CoinLedger)
-    heights = (
-        _ends(ledger.heights)
-        if isinstance(ledger, CoinLedger) and ledger.has_heights
-        else (None, None)
-    )
-    times = _ends(None if ledger.times is None else seconds_of(ledger.times))
+    heights = ledger.block_heights if isinstance(ledger, CoinLedger) else None
+    times = None if ledger.times is None else seconds_of(ledger.times)
     owners = ledger.owners if isinstance(ledger, CoinLedger) else ledger.accounts
     return {
         "kind": "coins" if coins else "accounts",
@@ -92,8 +89,8 @@ def ledger_facts(ledger: Ledger) -> dict[str, Any]:
         "has_unknown": isinstance(ledger, CoinLedger) and ledger.has_unknown,
         "network": network_of_owners(owners),
         "unit": unit_of(ledger).spelling,
-        "heights": list(heights),
-        "times": list(times),
+        "heights": list(_ends(heights)),
+        "times": list(_ends(times)),
     }
 
 
@@ -237,8 +234,9 @@ class LedgerCache:
             lambda: absorbing_chain(layers[1].value, **only(self.settings, CHAIN_SETTINGS)),
             lambda: BoundedChain.of(layers[2].value),
         ]
-        for (_, _, share), k, make in zip(LADDER, self.keys, makers, strict=True):
-            layers.append(work.layer(k, layers, make, share))
+        with at_most(scoring.get("threads")):
+            for (_, _, share), k, make in zip(LADDER, self.keys, makers, strict=True):
+                layers.append(work.layer(k, layers, make, share))
         limits = only(scoring, SCORE_SETTINGS | LIMITS)
         if strict:
             refuse_incomplete(layers[1].value)
@@ -431,7 +429,7 @@ def open_cached(
 ) -> CachedLedger:
     """Open a ledger with its graph, chain and scores, building and caching what is not there.
 
-    CachedLedger scores are taken whatever their accuracy; without any, `scoring` says how to score.
+    Cached scores are taken whatever their accuracy; without any, `scoring` says how to score.
 
     >>> import tempfile
     >>> from coinhaze import AccountLedger

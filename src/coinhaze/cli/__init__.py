@@ -1,4 +1,4 @@
-"""The command: `coinhaze`, one subcommand a file, loaded when it is called."""
+"""The command: `coinhaze`; the file of a subcommand is loaded when it is called."""
 
 from __future__ import annotations
 
@@ -48,6 +48,15 @@ COMMANDS = {
     "verify": "Check every rule of a store, and its sums, again.",
     "wallet": "Say how private a wallet's coins are, and which to spend.",
 }
+# Commands that share a file, by its name; each other has one of its own.
+SHARED_FILES = {
+    "ingest": ("ingest", "verify"),
+    "origins": ("origins", "destinations", "shared"),
+    "robustness": ("robustness", "sensitivity", "desiderata"),
+    "score": ("score", "merge"),
+    "simulate": ("simulate", "demo"),
+    "since": ("since", "growth"),
+}
 EXIT_CODES = {
     0: "success",
     1: "a bug",
@@ -72,7 +81,9 @@ class _Lazy(click.Group):
             return None
         if ctx.obj is not None:
             ctx.obj()
-        command: click.Command = import_module(f"coinhaze.cli.{name}").command
+        shared = {command: file for file, names in SHARED_FILES.items() for command in names}
+        module = import_module(f"coinhaze.cli.{shared.get(name, name)}")
+        command: click.Command = getattr(module, name if name in shared else "command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

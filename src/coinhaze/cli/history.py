@@ -11,8 +11,10 @@ import click
 
 from coinhaze.cli.options import (
     FIGURES,
+    WORKERS,
     Command,
     command_line,
+    open_cluster,
     settings_of,
     takes,
     tell_notes,
@@ -68,8 +70,14 @@ def index(history: Path, sources: tuple[str, ...], **options: Any) -> None:
 @command.command("score", cls=Command)
 @click.argument("history", type=click.Path(path_type=Path))
 @takes(known("accuracy", default="preview"), "draws", "miss", "simultaneous", "seed")
-@takes("threads", "memory", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
-@takes("top_sources", "transactions", "over_time")
+@takes("threads", *WORKERS, "memory")
+@takes(
+    known("output", metavar="FILE.csv|.json|.parquet"),
+    "as_json",
+    "top_sources",
+    "transactions",
+    "over_time",
+)
 def score(
     history: Path,
     output: Path | None,
@@ -91,26 +99,25 @@ def score(
         check_output(output)
     if transactions is not None:
         refuse_used(transactions)
-    settings = {name: value for name, value in options.items() if value is not None}
+    chosen = {name: value for name, value in options.items() if value is not None}
+    settings = {name: value for name, value in chosen.items() if name not in WORKERS}
     opened = History.open(history)
-    scores = wait_for(
-        "scoring",
-        lambda progress: opened.score(
-            accuracy=accuracy, over_time=over_time, progress=progress, **settings
-        ),
-    )
-    if transactions is not None:
-        settings |= {"seed": scores.about["seed"]} if "seed" in scores.about else {}
-        folder = transactions
-        written = wait_for(
-            "scoring transactions",
-            lambda progress: opened.write_transactions(
-                folder, accuracy=accuracy, progress=progress, **settings
-            ),
+    with open_cluster(options) as cluster:
+        settings |= {"accuracy": accuracy, "workers": cluster}
+        scores = wait_for(
+            "scoring",
+            lambda progress: opened.score(over_time=over_time, progress=progress, **settings),
         )
-        click.echo(
-            f"wrote {folder}: {len(opened):,} transactions in {len(written)} files", err=True
-        )
+        if transactions is not None:
+            settings |= {"seed": scores.about["seed"]} if "seed" in scores.about else {}
+            folder = transactions
+            written = wait_for(
+                "scoring transactions",
+                lambda progress: opened.write_transactions(folder, progress=progress, **settings),
+            )
+            click.echo(
+                f"wrote {folder}: {len(opened):,} transactions in {len(written)} files", err=True
+            )
     if output is not None:
         _write(scores, output, _about(opened))
     if as_json:
@@ -156,12 +163,13 @@ def table(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Show bits of the unspent coins of HISTORY by year, month, height, value or age.
+    """Show bits of the unspent coins of HISTORY by year, month, height, value, age or script
+    type.
 
     Example: coinhaze history table chain.history --group-by age --figure age.png
     """
     from coinhaze.history import History
-    from coinhaze.history.table import months_grid, save_months, save_table, table_grid
+    from coinhaze.history.table import months_grid, save_months, save_table, table_grid, words_of
     from coinhaze.report.files import check_output, write_table
 
     if output is not None:
@@ -171,7 +179,7 @@ def table(
     opened = History.open(history)
     scores = opened.scores()
     made = opened.over_time() if over_time else opened.table(group)
-    shown = "at the end of each month" if over_time else f"by {group}"
+    shown = "at the end of each month" if over_time else f"by {words_of(group)}"
     title = f"{history.name}: {opened.manifest.scored_words} {shown}"
     document = {"provenance": _about(opened), "table": made.to_pylist()}
     text = json.dumps(document, indent=1, allow_nan=False) + "\n"

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from coinhaze.cli.options import Command, settings_of, takes, tell_notes
+from coinhaze.ledger.completeness import Check
 from coinhaze.units import NOT_KNOWN, SMALLEST, Unit
 
 
@@ -47,8 +48,27 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
     if not unit.is_known and facts.get("amounts") != "hidden":
         click.echo(NOT_KNOWN)
     click.echo(ledger.completeness.line())
-    for check in ledger.completeness.checks:
-        click.echo(f"  {check.words()}")
+    for line in _check_lines(ledger.completeness.checks):
+        click.echo(f"  {line}")
+
+
+def _check_lines(checks: Sequence[Check]) -> list[str]:
+    """Say what came of each check; a reason why several could not be made is said once."""
+    unknown = "not checkable"
+    because: dict[str, list[str]] = {}
+    for check in checks:
+        if check.status == unknown:
+            because.setdefault(check.detail, []).append(check.name)
+    lines = [
+        check.words()
+        for check in checks
+        if check.status != unknown or len(because[check.detail]) == 1
+    ]
+    return lines + [
+        f"{unknown}, since {why}: {'; '.join(names)}"
+        for why, names in because.items()
+        if len(names) > 1
+    ]
 
 
 def _tell(facts: Mapping[str, object], as_json: bool = False, *, unit: Unit = SMALLEST) -> None:

@@ -1,4 +1,4 @@
-"""coinhaze ingest: files of the real world, or a node, into one store."""
+"""coinhaze ingest and verify: files or a node into a store, and every rule of it again."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from coinhaze.cli.options import Command, takes, tell_notes
 from coinhaze.cli.waiting import wait_counting, wait_for
 from coinhaze.options import known
+from coinhaze.units import SMALLEST
+
+if TYPE_CHECKING:
+    from coinhaze.store.store import Store
 
 LONGEST_WAIT = 60.0  # seconds between attempts to reach a node that does not answer
 
@@ -30,7 +34,7 @@ LONGEST_WAIT = 60.0  # seconds between attempts to reach a node that does not an
     "token",
     "follow",
 )
-def command(
+def ingest(
     sources: tuple[str, ...],
     output: Path,
     format: str | None,
@@ -188,3 +192,46 @@ def _from_node(
 
 def _share(note: Callable[[float], None]) -> Callable[[int, int], None]:
     return lambda done, whole: note(done / max(whole, 1))
+
+
+@click.command("verify", cls=Command)
+@click.argument("store", type=click.Path(path_type=Path))
+@takes("complete", "pool", "unit")
+def verify(store: Path, complete: bool | None, pool: tuple[str, ...], unit: str | None) -> None:
+    """Check every rule of a store again, add its money up, and give the digest of what it holds.
+
+    Example: coinhaze verify bitcoin.duckdb
+    """
+    from coinhaze.cache.layers import verify_cache
+    from coinhaze.errors import LedgerError
+    from coinhaze.store.store import Store
+    from coinhaze.store.verify import verify
+
+    with Store(store, read_only=True) as opened:
+        values = _pool_values(opened, pool, unit)
+        found = wait_for(
+            "verifying", lambda _: verify(opened, complete=complete, pool_values=values, unit=unit)
+        )
+    for line in found:
+        click.echo(line)
+    for line in wait_for("verifying the cache", lambda _: verify_cache(store)):
+        click.echo(line)
+    if found.completeness.failed:
+        fix = "ingest what is missing, or from another source"
+        raise LedgerError(str(store), found.completeness.line(), fix=fix)
+
+
+def _pool_values(store: Store, given: tuple[str, ...], unit: str | None) -> dict[str, int]:
+    from coinhaze.errors import UsageError
+    from coinhaze.store.read import unit_of_coins
+
+    counted_in = unit_of_coins(store, unit=unit) if given and store.kind == "coins" else SMALLEST
+    values = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"--pool is a name and an amount: sapling=0.5 ZEC, not {text!r}")
+        # Digits alone are smallest units: whole coins have their name after them.
+        whole = value.isascii() and value.isdigit()
+        values[name] = int(value) if whole else counted_in.read(value)
+    return values

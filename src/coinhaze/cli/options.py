@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -28,6 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Simulations and samples are the same every time, unless another seed is given.
 SEED = known("seed", default=1, default_words="")
 _PERCENTAGE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?%")
+TABLES = (".csv", ".parquet")  # what --output may end in
 FIGURES = (".png", ".svg", ".pdf")  # what --figure may end in
 
 
@@ -214,6 +215,34 @@ def command_line() -> str:
     return shlex.join(["coinhaze", *map(without_secrets, sys.argv[1:])])
 
 
+def check_files(
+    inputs: Sequence[str | Path],
+    output: Path | None,
+    figure: Path | None = None,
+    *,
+    suffixes: Sequence[str] = TABLES,
+) -> None:
+    """Refuse, before any work is done, an --output or --figure that cannot be written."""
+    from coinhaze.report.files import check_output
+
+    if output is not None:
+        check_output(output, inputs, suffixes=suffixes)
+    if figure is not None:
+        check_output(figure, inputs, suffixes=FIGURES)
+
+
+def show_found(
+    text: Callable[[], Any], json: Callable[[], str], *, as_json: bool, output: Path | None
+) -> None:
+    """Print JSON if that is wanted, else a text for people unless a file was written."""
+    if as_json:
+        click.echo(json(), nl=False)
+    elif output is None:
+        from coinhaze.report.terminal import show
+
+        show(text())
+
+
 def tell_written(*paths: Path) -> None:
     """Say on stderr which files were written."""
     for path in paths:
@@ -309,8 +338,8 @@ def inputs_of(
     files: Iterable[str],
     options: Mapping[str, Any],
     *,
-    labels: tuple[str, ...],
-    owners: str | None,
+    labels: tuple[str, ...] = (),
+    owners: str | None = None,
     nodes: tuple[str, ...] = (),
 ) -> list[str | Path]:
     """List all files that a command reads."""

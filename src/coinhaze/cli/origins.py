@@ -1,25 +1,28 @@
-"""coinhaze origins: where one coin's money came from."""
+"""coinhaze origins, destinations, shared: where money of coins came from, and where it went."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from coinhaze.cli.options import (
     Command,
     F,
+    check_files,
     command_line,
     form_of,
     inputs_of,
     labels_of,
+    nodes_of,
     owners_of,
     settings_of,
+    show_found,
     takes,
     tell_notes,
+    tell_written,
     warn,
     write_text,
 )
@@ -32,29 +35,6 @@ if TYPE_CHECKING:
 
 Report = TypeVar("Report", "OriginsReport", "DestinationsReport")
 SUFFIXES = {".json": "json", ".dot": "dot", ".html": "html", ".htm": "html"}  # others: text
-
-
-@dataclass(frozen=True)
-class ReportOfNode(Generic[Report]):
-    """How a report on one node is made, and written in each form."""
-
-    make: Callable[..., Report]
-    text: Callable[[Report], Any]
-    json: Callable[[Report, Mapping[str, object]], str]
-    dot: Callable[[Report], str]
-    html: Callable[[Report, Mapping[str, object]], str]
-
-    def written(self, report: Report, form: str, about: Mapping[str, object]) -> str:
-        """Return a report in one form."""
-        if form == "json":
-            return self.json(report, about)
-        if form == "dot":
-            return self.dot(report)
-        if form == "html":
-            return self.html(report, about)
-        from coinhaze.report.terminal import written
-
-        return written(self.text(report), width=100)
 
 
 def takes_node(function: F) -> F:
@@ -84,7 +64,9 @@ def takes_node(function: F) -> F:
 
 
 def report_on_node(
-    kind: ReportOfNode[Report],
+    make: Callable[..., Report],
+    text: Callable[[Report], Any],
+    forms: Mapping[str, Callable[[Report, Mapping[str, object]], str]],
     command: str,
     doing: str,
     *,
@@ -100,7 +82,10 @@ def report_on_node(
     output: Path | None,
     **options: Any,
 ) -> None:
-    """Make a report on one node, and show or write it; exit 5 if the accuracy was not reached."""
+    """Make a report on one node, and show or write it; exit 5 if the accuracy was not reached.
+
+    `forms` are what it is written as beside text, by what --json and the output's name say.
+    """
     from coinhaze.errors import AccuracyError, UsageError
     from coinhaze.report.files import check_place, made_by
     from coinhaze.solve.score import refuse_incomplete
@@ -117,7 +102,7 @@ def report_on_node(
     settings = settings_of(options)
     report = wait_for(
         doing,
-        lambda _: kind.make(
+        lambda _: make(
             list(sources), node, labels=names, owners=holders, hops=hops, limit=top, **settings
         ),
     )
@@ -131,32 +116,103 @@ def report_on_node(
     suffix = "" if output is None else output.suffix.lower()
     form = form or SUFFIXES.get(suffix, "text")
     about = made_by(inputs=inputs, command=command_line())
-    if output is not None:
-        write_text(output, kind.written(report, form, about))
-    elif form == "text":
-        from coinhaze.report.terminal import show
+    from coinhaze.report import terminal
 
-        show(kind.text(report))
+    if output is None and form == "text":
+        terminal.show(text(report))
+    elif output is not None and form == "text":
+        write_text(output, terminal.written(text(report), width=100))
+    elif output is None:
+        click.echo(forms[form](report, about), nl=False)
     else:
-        click.echo(kind.written(report, form, about), nl=False)
+        write_text(output, forms[form](report, about))
     if report.shortfall is not None:
         raise click.exceptions.Exit(AccuracyError.exit_code)
 
 
 @click.command("origins", cls=Command)
 @takes_node
-def command(**given: Any) -> None:
+def origins(**given: Any) -> None:
     """Show the sources of NODE's money, largest first, the ways it came, and its flow by hop.
 
     Example: coinhaze origins transfers.csv alice --time temporal
     """
     from coinhaze.report import origins as words
 
-    kind = ReportOfNode(
-        words.explain,
-        text=words.origins_text,
-        json=words.origins_json,
-        dot=words.origins_dot,
-        html=words.origins_page,
+    forms = {
+        "json": words.origins_json,
+        "dot": lambda report, _: words.origins_dot(report),
+        "html": words.origins_page,
+    }
+    report_on_node(words.explain, words.origins_text, forms, "origins", "tracing", **given)
+
+
+@click.command("destinations", cls=Command)
+@takes_node
+def destinations(**given: Any) -> None:
+    """Show where NODE's money went, largest share first, who holds it, and its flow by hop.
+
+    Example: coinhaze destinations transfers.csv alice
+    """
+    from coinhaze.report import destinations as words
+
+    forms = {
+        "json": words.destinations_json,
+        "dot": lambda report, _: words.destinations_dot(report),
+        "html": words.destinations_page,
+    }
+    report_on_node(
+        words.explain_forward, words.destinations_text, forms, "destinations", "following", **given
     )
-    report_on_node(kind, "origins", "tracing", **given)
+
+
+@click.command("shared", cls=Command)
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE... [FIRST SECOND]")
+@takes(ReadOptions, GraphOptions, ObserverOptions, known("accuracy", choices=("exact",)))
+@takes(known("nodes", choices=(), default=()), "owners", "labels", known("top", default=5))
+@takes(known("output", metavar="FILE.csv|.parquet"), "strict", "as_json")
+def shared(
+    sources: tuple[str, ...],
+    nodes: tuple[str, ...],
+    owners: str | None,
+    labels: tuple[str, ...],
+    top: int,
+    output: Path | None,
+    as_json: bool,
+    strict: bool,
+    **options: Any,
+) -> None:
+    """Compare where two coins came from, FIRST and SECOND; or all of --nodes, two by two.
+
+    Example: coinhaze shared day.duckdb 5f1a...:0 9c02...:1
+    """
+    from coinhaze.errors import UsageError
+    from coinhaze.report.files import made_by, made_from, write_table
+    from coinhaze.report.shared import shared_json, shared_text
+    from coinhaze.solve import shared
+    from coinhaze.solve.score import refuse_incomplete
+
+    coins = nodes_of(nodes) if nodes else list(sources[-2:])
+    if isinstance(coins, str):
+        raise UsageError(f"--nodes {coins} may be millions of coins: name those to compare")
+    files = list(sources if nodes else sources[:-2])
+    if not files:
+        raise UsageError("name a file and two coins: coinhaze shared SOURCE... FIRST SECOND")
+    inputs = inputs_of(files, options, labels=labels, owners=owners, nodes=nodes)
+    check_files(inputs, output)
+    table, names, settings = owners_of(owners), labels_of(labels), settings_of(options)
+    found = wait_for(
+        "comparing", lambda _: shared(files, coins, owners=table, labels=names, **settings)
+    )
+    tell_notes(found.notes)
+    if strict:
+        refuse_incomplete(found.graph)
+    about = made_by(inputs=inputs, command=command_line())
+    whole = made_from(found.graph.ledger, about, found.notes) | {"settings": found.settings}
+    if output is not None:
+        tell_written(*write_table(found.to_arrow(), output, whole))
+    show_found(
+        lambda: shared_text(found, limit=top),
+        lambda: shared_json(found, about, limit=top),
+        as_json=as_json, output=output,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""coinhaze score: bits of every sink of a ledger."""
+"""coinhaze score and merge: bits of every sink of a ledger, solved at once or in parts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from coinhaze.cli.options import (
     WORKERS,
     Command,
     command_line,
+    inputs_of,
     labels_of,
-    named_files,
     nodes_of,
     open_cluster,
     owners_of,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from coinhaze.measures import Scores
-    from coinhaze.solve.pool import WorkerCluster
+    from coinhaze.solve.pool import Budget, WorkerCluster
     from coinhaze.solve.progress import Progress
 
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 @takes(ReadOptions, GraphOptions, ObserverOptions, SolveOptions, MeasureOptions)
 @takes("dry_run", "part", "keep", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
 @takes("labels", "labels_out")
-def command(
+def score(
     sources: tuple[str, ...],
     nodes: tuple[str, ...],
     dry_run: bool,
@@ -73,7 +73,7 @@ def command(
     from coinhaze.solve import informed, plan, score
 
     requested = options | {"nodes": nodes, "with_": with_, "owners": owners, "strict": strict}
-    inputs = [*inputs_of(sources, requested), *labels]
+    inputs = [*inputs_of(sources, requested, owners=owners, nodes=nodes), *labels]
     if labels_out is not None:
         if part is not None or dry_run:
             raise UsageError("--labels-out takes no --part and no --dry-run")
@@ -115,19 +115,13 @@ def command(
             "observing",
             lambda note: informed(scores, owners=table, threads=threads, progress=note),
         )
-    show_scores(scores, inputs, measures, owners, output=output, as_json=as_json)
+    limits = limits_of(settings)
+    show_scores(scores, inputs, measures, owners, output=output, as_json=as_json, limits=limits)
     if labels_out is not None:
         write_text(labels_out, score_labels(scores, labels_of(labels)))
     if not_cached is not None:
-        raise ResourceError(f"scored, but not kept: {not_cached}")
+        raise ResourceError(f"scored, but not cached: {not_cached}")
     exit_short(scores)
-
-
-def inputs_of(sources: Sequence[str], requested: Mapping[str, Any]) -> list[str | Path]:
-    """List the files a question reads."""
-    owners = requested["owners"]
-    inputs: list[str | Path] = [*sources, *named_files(requested), *([owners] if owners else [])]
-    return inputs + [name for name in requested["nodes"] if Path(name).is_file()]
 
 
 def measures_of(with_: str | None, owners: str | None) -> list[str]:
@@ -156,6 +150,7 @@ def show_scores(
     *,
     output: Path | None,
     as_json: bool,
+    limits: Budget,
 ) -> None:
     """Write and print scores, with other measures beside them."""
     from coinhaze.report.files import provenance, scores_json, write_scores
@@ -167,7 +162,7 @@ def show_scores(
         warn(scores.shortfall)
     made_by = provenance(scores, inputs=inputs, command=command_line())
     if output is not None:
-        tell_written(*write_scores(scores, output, made_by))
+        tell_written(*write_scores(scores, output, made_by, budget=limits))
     if as_json:
         click.echo(scores_json(scores, made_by), nl=False)
     elif output is None:
@@ -188,6 +183,15 @@ def show_scores(
         click.echo(scores.summary().line(), err=True)
     if output is not None:
         click.echo(scores.completeness.line(), err=True)
+
+
+def limits_of(settings: Mapping[str, Any]) -> Budget:
+    """Give the threads and the memory that a command may take."""
+    from coinhaze.solve.pool import Budget
+    from coinhaze.solve.pool.limits import bytes_of
+
+    memory = settings.get("memory")
+    return Budget(settings.get("threads"), None if memory is None else bytes_of(memory))
 
 
 def exit_short(scores: Scores) -> None:
@@ -242,22 +246,22 @@ def _is_given(value: object) -> bool:
 def _cached(
     sources: list[str], settings: dict[str, Any], *, strict: bool, by: WorkerCluster | None
 ) -> tuple[Scores, str | None]:
-    """Score and keep; also say why, if it could not be kept."""
+    """Score and cache; also say why, if it could not be cached."""
     from coinhaze.cache.layers import MODEL_SETTINGS, LedgerCache
 
     model = {name: value for name, value in settings.items() if name in MODEL_SETTINGS}
     scoring = {name: value for name, value in settings.items() if name not in MODEL_SETTINGS}
-    keeper = LedgerCache(sources, **model)
-    keeper.check(**scoring)
+    cache = LedgerCache(sources, **model)
+    cache.check(**scoring)
     cached = wait_for(
         "scoring",
-        lambda progress: keeper.build(progress=progress, strict=strict, **scoring),
+        lambda progress: cache.build(progress=progress, strict=strict, **scoring),
         by=by,
     )
     if not cached.is_cached:
         return cached.scores, cached.notes[-1]
     tell_notes(cached.notes)
-    click.echo(f"kept in {keeper.place()}", err=True)
+    click.echo(f"cached in {cache.place()}", err=True)
     return cached.scores, None
 
 
@@ -265,3 +269,42 @@ def _compared(scores: Scores, measures: list[str], owners: str | None) -> Scores
     from coinhaze.measures.comparators.side_by_side import compare_measures
 
     return compare_measures(scores, measures, owners=owners_of(owners))
+
+
+@click.command("merge", cls=Command)
+@click.argument(
+    "parts", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PART..."
+)
+@takes(known("output", metavar="FILE.csv|.json|.parquet"), "as_json", "memory")
+def merge(parts: tuple[Path, ...], output: Path | None, as_json: bool, memory: str | None) -> None:
+    """Merge what coinhaze score --part solved: the scores of one command, byte for byte.
+
+    PARTs are all parts of one question, each once, in any order. Their ledger is read again.
+
+    Example: coinhaze merge parts/* -o scores.csv
+    """
+    from coinhaze.report.files import check_output
+    from coinhaze.report.part_files import merged, read_parts
+
+    files = read_parts(parts)
+    about = files[0].about
+    usual = {"nodes": (), "with_": None, "owners": None, "strict": False}
+    given = {n: tuple(v) if isinstance(v, list) else v for n, v in about["options"].items()}
+    requested = usual | given
+    inputs = inputs_of(
+        about["sources"], requested, owners=requested["owners"], nodes=requested["nodes"]
+    )
+    if output is not None:
+        check_output(output, [*inputs, *parts])
+    measures = measures_of(requested["with_"], requested["owners"])
+    options = {name: value for name, value in given.items() if name not in usual}
+    settings = settings_of(options | {"memory": memory}) | {"nodes": nodes_of(requested["nodes"])}
+    scores = wait_for(
+        "merging",
+        lambda progress: merged(
+            files, settings=settings, inputs=inputs, strict=requested["strict"], progress=progress
+        ),
+    )
+    limits, owners = limits_of(settings), requested["owners"]
+    show_scores(scores, inputs, measures, owners, output=output, as_json=as_json, limits=limits)
+    exit_short(scores)

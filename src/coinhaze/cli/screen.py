@@ -24,8 +24,8 @@ from coinhaze.options import GraphOptions, ReadOptions, known
 from coinhaze.units import Unit
 
 if TYPE_CHECKING:
-    from coinhaze.screening.report import ListFile, Statement
     from coinhaze.screening.screen import Screening
+    from coinhaze.screening.statement import ListFile, Statement
 
 # Several, with commas between or one after another: they are shown side by side.
 _POLICY = known(
@@ -72,8 +72,8 @@ def command(
     from coinhaze.formats.lists.knowledge import read_listed
     from coinhaze.formats.money import unit_of
     from coinhaze.report.files import check_output, made_by, today
-    from coinhaze.screening.report import ListFile, Statement, notes_of
     from coinhaze.screening.screen import screen
+    from coinhaze.screening.statement import ListFile, Statement, notes_of, verdict_words
     from coinhaze.solve.score import refuse_incomplete
 
     inputs: list[str | Path] = [*sources, *named_files(options)]
@@ -106,9 +106,11 @@ def command(
         tell_notes(notes_of(found))
     if output is not None:
         _write(found, listing, about, statement, output, top, shown_in)
+        for line in verdict_words(found, statement):
+            click.echo(line, err=True)
         click.echo(found.graph.ledger.completeness.line(), err=True)
     if as_json:
-        from coinhaze.screening.report import screening_json
+        from coinhaze.screening.statement import screening_json
 
         click.echo(screening_json(found, listing, about, statement), nl=False)
     elif output is None:
@@ -127,7 +129,8 @@ def _show(
 ) -> None:
     from coinhaze.report.grids import sections_text
     from coinhaze.report.terminal import show
-    from coinhaze.screening.report import screening_sections, title_of
+    from coinhaze.screening.report import screening_sections
+    from coinhaze.screening.statement import title_of
 
     sections = screening_sections(found, listing, about, statement, limit=top, unit=unit)
     show(sections_text(title_of(found, listing), sections))
@@ -143,13 +146,14 @@ def _write(
     unit: Unit,
 ) -> None:
     from coinhaze.report.files import write_table
-    from coinhaze.screening import report as report
+    from coinhaze.screening.report import screening_page
+    from coinhaze.screening.statement import provenance_of, screening_json
 
     if output.suffix in (".csv", ".parquet"):
-        made = report.provenance_of(found, listing, about, statement)
+        made = provenance_of(found, listing, about, statement)
         tell_written(*write_table(found.to_arrow(), output, made))
     elif output.suffix == ".html":
-        page = report.screening_page(found, listing, about, statement, top=top, unit=unit)
+        page = screening_page(found, listing, about, statement, top=top, unit=unit)
         write_text(output, page)
     else:
-        write_text(output, report.screening_json(found, listing, about, statement))
+        write_text(output, screening_json(found, listing, about, statement))

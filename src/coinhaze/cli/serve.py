@@ -125,16 +125,16 @@ def _unit(given: str) -> tuple[str, str]:
 def _app(registry: Any, token: str, host: str, score: bool) -> Any:
     from coinhaze.explore.query import JobQuery
     from coinhaze.web.answers import Answers
-    from coinhaze.web.app import guarded
+    from coinhaze.web.app import make_app
     from coinhaze.web.security.headers import Hosts
     from coinhaze.web.server import is_loopback
 
-    threading.Thread(target=registry.warm, daemon=True).start()  # the first page need not wait
     answers = Answers(registry)
-    for card in registry.cards() if score else ():
+    for card in registry.cards() if score else ():  # before warming, which makes cards "loading"
         if card.state == "not scored":
             answers.prepare(JobQuery(ledger=card.id))
-    return guarded(answers, token=token, hosts=Hosts(names=[host], remote=not is_loopback(host)))
+    threading.Thread(target=registry.warm, daemon=True).start()  # the first page need not wait
+    return make_app(answers, token=token, hosts=Hosts(names=[host], remote=not is_loopback(host)))
 
 
 @contextmanager

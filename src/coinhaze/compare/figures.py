@@ -46,9 +46,9 @@ RIGHT = (
 _KINDS = (
     _Kind(
         "bits-shares",
-        "Bits: how many coins have at most so many",
+        "Bits: how many coins have at most this many",
         plots.plot_bits_shares,
-        "What share of coins has at most so many bits. A line that begins high has many coins of "
+        "What share of coins has at most this many bits. A line that begins high has many coins of "
         "one origin; a line further right leaves an observer more in doubt.",
         "bits",
         RIGHT,
@@ -66,9 +66,9 @@ _KINDS = (
     ),
     _Kind(
         "steps-shares",
-        "Steps: how many coins have at most so many",
+        "Steps: how many coins have at most this many",
         plots.plot_steps_shares,
-        "What share of coins has at most so many expected steps back to an origin, the step into "
+        "What share of coins has at most this many expected steps back to an origin, the step into "
         "it included.",
         "steps",
     ),

@@ -48,6 +48,7 @@ from coinhaze.solve.pool.limits import THREADS
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.score import refuse_incomplete
 from coinhaze.solve.source import GRAPH_SETTINGS, only
+from coinhaze.threads import at_most
 
 SCORES, GROWTH = "scores", "growth"
 
@@ -94,8 +95,9 @@ class ComparedRow:
     ) -> str:
         """Score it, write its score and growth files, and return a line that describes them."""
         wall, cpu = perf_counter(), process_time()
-        graph = self.graph()
-        chain = self.chain(graph)
+        with at_most(self.asking.budget.threads):
+            graph = self.graph()
+            chain = self.chain(graph)
         self._write_growth(chain, beside, about)
         rows = np.flatnonzero(graph.sinks)
         scores = self._score(graph, chain, rows, progress)

@@ -52,7 +52,7 @@ class Cache(Generic[Value]):
             return self._values[key]
 
     def put(self, key: Hashable, value: Value) -> None:
-        """Keep a value, and drop others to make room; one that is too large is not kept."""
+        """Cache a value, and drop others to make room; one that is too large is not cached."""
         with self._lock:
             if key in self._values:
                 self._held -= self._size(self._values.pop(key))
@@ -64,7 +64,7 @@ class Cache(Generic[Value]):
                 self._held -= self._size(self._values.popitem(last=False)[1])
 
     def make(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return the value of a key, made now if it is not there; what raises is not kept."""
+        """Return the value of a key, made now if it is not there; what raises is not cached."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)

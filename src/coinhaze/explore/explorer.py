@@ -16,7 +16,7 @@ from coinhaze.explore.cache import Cache
 from coinhaze.explore.coin.answer import Question, answer_coin
 from coinhaze.explore.coin.comparators import compare
 from coinhaze.explore.coin.destinations import answer_destinations
-from coinhaze.explore.coin.shared import compare_two
+from coinhaze.explore.coin.observers import compare_two
 from coinhaze.explore.describe import LUMPED
 from coinhaze.explore.distribution import counted, curve_of, density_of, histogram_of
 from coinhaze.explore.group import Grouping
@@ -65,7 +65,7 @@ from coinhaze.ledger.completeness import Completeness
 from coinhaze.measures import Scores
 from coinhaze.measures.scores import ZERO
 from coinhaze.measures.summary import AT_LEAST
-from coinhaze.screening.report import ListFile
+from coinhaze.screening.statement import ListFile
 from coinhaze.session import Session
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.source import Source

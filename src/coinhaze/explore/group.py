@@ -80,12 +80,12 @@ class _Figures:
 
 
 class Grouping:
-    """Groups of one look at a ledger."""
+    """Groups of one view of a ledger."""
 
     def __init__(
         self, views: Views, nodes: Nodes, options: ViewOptions, exposing: ViewOptions | None = None
     ) -> None:
-        """Take a look; `exposing` is the one that exposure is computed in."""
+        """Take view options; `exposing` are those that exposure is computed with."""
         self.views = views
         self.nodes = nodes
         self.options = options

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from coinhaze.amounts import Ints
 from coinhaze.cache.layers import seconds_of
 from coinhaze.explore.describe import amount_words
-from coinhaze.explore.ledger_index_kernels import LETTERS, first_letters
 from coinhaze.explore.models import Amount
 from coinhaze.formats.bitcoin_raw.networks import network_of_owners
 from coinhaze.formats.money import unit_of
@@ -22,6 +21,7 @@ from coinhaze.ledger.text import text_buffers
 from coinhaze.units import Unit
 
 NOBODY = -1
+LETTERS = 8  # of a name, that its key has
 
 
 class LedgerIndex:
@@ -112,8 +112,8 @@ class LedgerIndex:
 
     def height(self, tx: int) -> int | None:
         """Give the block of a transaction, None if not known."""
-        found: int | None = self.coins.heights[tx].as_py()
-        return found if self.coins.has_heights else None
+        found: int | None = self.coins.block_heights[tx].as_py()
+        return found
 
     def time_of_step(self, step: int) -> int | None:
         """Give when a graph's step happened, in seconds since 1970; None if not known."""
@@ -187,3 +187,19 @@ class Prefixes:
         keys = first_letters(*text_buffers(self.column))
         order = np.argsort(keys, kind="stable")
         return keys[order], order.astype(np.int32 if len(order) < 2**31 else np.int64)
+
+
+def first_letters(offsets: Ints, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+    """Give the first eight bytes of each text as one number that sorts as they do.
+
+    >>> first_letters(np.array([0, 1, 3]), np.frombuffer(b"aab", np.uint8)).argsort().tolist()
+    [0, 1]
+    """
+    keys = np.zeros(len(offsets) - 1, np.uint64)
+    for place in range(LETTERS):
+        at = offsets[:-1] + place
+        inside = at < offsets[1:]
+        letters = np.zeros(len(keys), np.uint64)
+        letters[inside] = data[at[inside]]
+        keys = (keys << np.uint64(8)) | letters
+    return keys

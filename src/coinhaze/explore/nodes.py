@@ -263,7 +263,7 @@ HINTED = 200_000  # parties of a graph in which a mistyped name is looked for
 def node_named(
     views: Views, nodes: Nodes, options: ViewOptions, name: str
 ) -> tuple[int, tuple[str, ...]]:
-    """Find the node a name means under a look, and what to say of it.
+    """Find the node a name means in a view, and what to say of it.
 
     A coin seen by address is its owner.
     """
@@ -282,7 +282,7 @@ def node_named(
 
 
 def _owner_of(views: Views, options: ViewOptions, name: str) -> str | None:
-    """Give whose coin it is, for a look by address at a ledger whose own view is by coin."""
+    """Give whose coin it is, for a view by address of a ledger whose own view is by coin."""
     ledger = views.ledger
     if options.view != "address" or views.default.view != "coin":
         return None

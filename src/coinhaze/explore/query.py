@@ -307,7 +307,7 @@ class JobQuery(Model):
 
 OF_JOB = "?job={job}"  # stands in a job's page for its id: it shows what that job found
 GROUP_PATHS = {"address": "address", "transaction": "tx", "block": "block"}
-# The order of a link's settings, so that one look at a coin has one address.
+# The order of a link's settings, so that one view of a coin has one address.
 _ORDER = (
     "policy", "view", "time", "by", "top", "open", "list",
     "sort", "limit", "bits_low", "bits_high", "steps_low", "steps_high", "after",

@@ -22,16 +22,15 @@ from coinhaze.formats.lists.knowledge import parse_listed
 from coinhaze.formats.money import unit_of
 from coinhaze.graph import TransactionGraph
 from coinhaze.report.files import made_by, table_csv, today
-from coinhaze.screening.report import (
+from coinhaze.screening.report import paper_sections, screening_page
+from coinhaze.screening.screen import Screening, screen
+from coinhaze.screening.statement import (
     ListFile,
     Statement,
-    paper_sections,
     screening_document,
     screening_json,
-    screening_page,
     title_of,
 )
-from coinhaze.screening.screen import Screening, screen
 from coinhaze.solve.planner import thresholds
 from coinhaze.units import Unit
 

@@ -51,7 +51,7 @@ AnyQuery = TypeVar("AnyQuery", bound=Settings)
 
 
 class ViewOptions(NamedTuple):
-    """Settings with nothing left open: what a graph, a chain or scores are kept by."""
+    """Settings with nothing left open: what a graph, a chain or scores are cached by."""
 
     policy: str
     view: str
@@ -237,14 +237,14 @@ class Views:
         return options._replace(time=default_time(options.view, exposure=True))  # type: ignore[arg-type]
 
     def nodes_in(self, other: ViewOptions, options: ViewOptions, nodes: Ints) -> Ints:
-        """Find the nodes of a look's graph in that of another time: those of the same parties."""
+        """Find the nodes of one graph in that of another time: those of the same parties."""
         if other.graph == options.graph:
             return nodes
         parties = self.graph(options).names.party[nodes]
         return self.graph(other).names.newest[parties].astype(np.int64)
 
     def graph(self, options: ViewOptions) -> TransactionGraph:
-        """Give the graph of a look."""
+        """Give the graph of a view."""
         if options.graph == self.default.graph:
             return self.chain.graph
         return self._graphs.make(options.graph, lambda: self._build(options))
@@ -258,7 +258,7 @@ class Views:
         return graph
 
     def listed(self, options: ViewOptions) -> Listed | None:
-        """Give the list of a look in its graph, None without a list."""
+        """Give the list of a view in its graph, None without a list."""
         name = options.list
         if name is None:
             return None
@@ -271,7 +271,7 @@ class Views:
         return Listed(name, tuple(found.labels), len(names), found)
 
     def session(self, options: ViewOptions, *, listed: bool = False) -> Session:
-        """Give the session of a look; `listed`: with all but the list lumped as elsewhere.
+        """Give the session of a view; `listed`: with all but the list lumped as elsewhere.
 
         Otherwise the list counts under poison only, as what spreads.
         """
@@ -281,7 +281,7 @@ class Views:
         return self._sessions.make(key, lambda: self._begin(options, key[1]))
 
     def forward(self, options: ViewOptions) -> Structure:
-        """Give the chain of a walk forward under a look."""
+        """Give the chain of a walk forward in a view."""
         key = options._replace(list=None)
         return self._forward.make(
             key, lambda: forward_structure(self.graph(options), policy=options.policy)
@@ -306,7 +306,7 @@ class Views:
         return session
 
     def is_quick(self, options: ViewOptions) -> bool:
-        """Tell whether an answer under a look needs no long work before."""
+        """Tell whether an answer in a view needs no long work before."""
         key = self._key(options)
         return (
             key[0] == self.default
@@ -319,7 +319,7 @@ class Views:
         return options._replace(list=None) == self.default and self._scores is not None
 
     def scores(self, options: ViewOptions) -> Scores:
-        """Give the scores of all sinks under a look; the list counts under poison only."""
+        """Give the scores of all sinks in a view; the list counts under poison only."""
         if self.max_origins is not None:
             raise UsageError(f"{WALKED} tells of single coins, not of all at once: look at one")
         if self._key(options) == (self.default, False) and self._scores is not None:

@@ -84,7 +84,7 @@ class _Range(NamedTuple):
 
 
 class CoinSets:
-    """Coins of one look at a ledger that are to be spent."""
+    """Coins of one view of a ledger that are to be spent."""
 
     def __init__(self, views: Views, nodes: Nodes, options: ViewOptions) -> None:
         self.views = views

@@ -17,11 +17,12 @@ from coinhaze.graph.names import Aliases, CoinBlock, PartyNames, PrefixBlock, Te
 from coinhaze.ledger import Amounts, CoinLedger
 from coinhaze.ledger.coins import POOLS
 from coinhaze.ledger.text import TextIndex
+from coinhaze.threads import each
 
 # A transaction has three steps: members enter rings, inputs enter the transaction, it pays out.
 RING, ENTER, PAY = 0, 1, 2
-# Flows come in parts; these are the positions of those of inputs and of created outputs.
-INPUTS, PAYMENTS = 2, 4
+# Flows come in parts; this is the position of that of created outputs.
+PAYMENTS = 4
 
 
 class _Parties(NamedTuple):
@@ -61,11 +62,16 @@ def coin_flows(
     holders = len(merged.names) if by_owner else len(ledger.output_tx)
     parties = _Parties(by_owner, owner, holders, len(ledger.txids), pool_flows.names, ring_names)
     made = np.flatnonzero(ledger.inside[ledger.output_tx])
-    step, tail, head, starts = _links(ledger, parties, made, pool_flows, (ring_tx, ring))
+    value = ledger.output_value
+    in_rings = len(ledger.ring_tx) + len(ring_tx)
+    (step, tail, head, starts), amounts, kinds = each(
+        len(ledger.output_tx),
+        partial(_links, ledger, parties, made, pool_flows, (ring_tx, ring)),
+        partial(_amounts, ledger, made, pool_flows, in_rings),
+        partial(_kinds, ledger, parties, merged.number),
+    )
     payment_flow = np.full(len(ledger.output_tx), -1, dtype=step.dtype)
     payment_flow[made] = np.arange(starts[PAYMENTS], starts[PAYMENTS] + len(made))
-    value = ledger.output_value
-    kinds = _kinds(ledger, parties, merged.number)
     lone = np.zeros(len(kinds), dtype=np.bool_)
     lone[holders : parties.first_pool] = ledger.inside
     can_sink = (kinds != Kind.transaction) & (kinds != Kind.ring)
@@ -88,9 +94,7 @@ def coin_flows(
         step=step,
         tail=tail,
         head=head,
-        amounts=None
-        if value is None
-        else _amounts(ledger, value, made, pool_flows, starts[INPUTS]),
+        amounts=amounts,
         payment_flow=payment_flow,
         payment_amounts=value,
         ledger=ledger,
@@ -149,9 +153,10 @@ def _links(
     return step, tail, head, starts
 
 
-def _amounts(
-    ledger: CoinLedger, value: Amounts, made: Ints, pools: _PoolFlows, in_rings: int
-) -> Amounts:
+def _amounts(ledger: CoinLedger, made: Ints, pools: _PoolFlows, in_rings: int) -> Amounts | None:
+    value = ledger.output_value
+    if value is None:
+        return None
     return Amounts.concat(
         [
             Amounts.zeros(in_rings),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from coinhaze.graph.names import NO_SNAPSHOT, Aliases, NodeNames, PartyNames
 from coinhaze.graph.opening import Opening, opening_balances
 from coinhaze.graph.order_kernels import merge_pairs
 from coinhaze.ledger import Amounts, Ledger
+from coinhaze.threads import each
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,7 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
     retained = flows.retained()
     tail, head, amounts = flows.tail[retained], flows.head[retained], moved_amounts(flows, retained)
     n = len(flows.names)
-    needed = (amounts.total_by(tail, n) - amounts.total_by(head, n)).where_positive()
+    needed = amounts.net_by(tail, head, n).where_positive()
     money, notes = opening_balances(flows.names, flows.holds, needed, opening)
     used = flows.lone.copy()
     used[tail] = used[head] = True
@@ -124,10 +126,14 @@ def graph_of(
         amounts = Amounts.concat([amounts, nodes.carry])
     edge, tail, head = merge_pairs(tail, head, n)
     amounts = amounts.total_by(edge, len(tail))
-    incoming, outgoing = amounts.total_by(head, n), amounts.total_by(tail, n)
-    newest = np.full(len(flows.names), -1, dtype=index_type(n))
-    newest[nodes.party] = np.arange(n)  # of several nodes of a party the last one wins
-    closing = nodes.opening + incoming - outgoing
+    gained, receives, payment_edge, newest = each(
+        n,
+        partial(amounts.net_by, head, tail, n),
+        partial(_marked, head, n),  # every edge moves something
+        partial(_payment_edges, flows, retained, edge[: len(nodes.flow_tail)]),
+        partial(_newest, nodes.party, len(flows.names)),
+    )
+    closing = nodes.opening + gained
     if flows.lost is not None:
         is_newest = newest[nodes.party] == np.arange(n)
         closing -= flows.lost.take(nodes.party).where(is_newest)
@@ -136,17 +142,12 @@ def graph_of(
     kinds = flows.kinds[nodes.party]
     hidden = flows.amounts is None
     if hidden:
-        spent = np.zeros(n, dtype=np.bool_)
-        spent[tail] = True
-        sinks = flows.can_sink[nodes.party] & (_is_ring_ledger(flows) | ~spent)
-        sources = ~incoming.positive()
+        sinks = flows.can_sink[nodes.party] & (_is_ring_ledger(flows) | ~_marked(tail, n))
+        sources = ~receives
     elif paper_sinks:
-        sinks = (incoming - outgoing).positive()
+        sinks = gained.positive()
     else:
-        sinks = closing.positive() & incoming.positive() & flows.can_sink[nodes.party]
-    flow_edge = np.full(len(retained), -1, dtype=edge.dtype)
-    flow_edge[retained] = edge[: len(nodes.flow_tail)]
-    payment = flows.payment_flow
+        sinks = closing.positive() & receives & flows.can_sink[nodes.party]
     return TransactionGraph(
         names=NodeNames(
             parties=flows.names,
@@ -165,13 +166,35 @@ def graph_of(
         closing=None if hidden else closing,
         sinks=sinks,
         born=nodes.born,
-        payment_edge=np.where(payment >= 0, flow_edge[payment], -1)
-        if len(flow_edge)
-        else np.full(len(payment), -1),
+        payment_edge=payment_edge,
         payment_amount=flows.payment_amounts,
         ledger=flows.ledger,
         notes=notes,
     )
+
+
+def _marked(nodes: Ints, n: int) -> Bools:
+    """Return which of n nodes are among some."""
+    marked = np.zeros(n, dtype=np.bool_)
+    marked[nodes] = True
+    return marked
+
+
+def _payment_edges(flows: Flows, retained: Bools, edge: Ints) -> Ints:
+    """Return the edge of each payment of the ledger, -1 if it has none; `edge` is that of flows."""
+    payment = flows.payment_flow
+    if not len(retained):
+        return np.full(len(payment), -1)
+    flow_edge = np.full(len(retained), -1, dtype=edge.dtype)
+    flow_edge[retained] = edge
+    return np.where(payment >= 0, flow_edge[payment], -1)
+
+
+def _newest(party: Ints, parties: int) -> Ints:
+    """Return the newest node of each party, -1 if it has none."""
+    newest = np.full(parties, -1, dtype=index_type(len(party)))
+    newest[party] = np.arange(len(party))  # of several nodes of a party the last one wins
+    return newest
 
 
 def _is_ring_ledger(flows: Flows) -> bool:

@@ -7,6 +7,7 @@ creation.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +26,16 @@ from coinhaze.graph.flows import (
 from coinhaze.graph.graph import Kind, TransactionGraph
 from coinhaze.graph.opening import Opening, opening_balances
 from coinhaze.graph.order_kernels import group_rows
-from coinhaze.graph.temporal_kernels import carries, flow_nodes, name_nodes, replay, slot_times
+from coinhaze.graph.temporal_kernels import (
+    carries,
+    flow_nodes,
+    name_nodes,
+    number_born,
+    replay,
+    slot_times,
+)
 from coinhaze.ledger import Amounts
+from coinhaze.threads import each
 
 
 class _Replay(NamedTuple):
@@ -98,7 +107,7 @@ def _lowest_opening(run: _Replay, lowest: Ints, n: int) -> Amounts:
     lacked = -Amounts(lowest)
     if len(run.holders) == n:
         return lacked
-    out = run.amounts.total_by(run.tail, n) - run.amounts.total_by(run.head, n)
+    out = run.amounts.net_by(run.tail, run.head, n)
     passes = np.ones(n, dtype=np.bool_)
     passes[run.holders] = False
     surplus = out.where_positive().where(passes)
@@ -132,19 +141,22 @@ def _nodes(
     taking_part[run.tail] = taking_part[run.head] = True
     used[start[:-1][flows.holds & taking_part & money.positive()]] = True
     used[start[:-1][flows.lone]] = True
-    at = np.flatnonzero(used)
-    # Steps count from -1, which stands for what existed before all of them.
-    at = at[group_rows(born[at] + 1, int(born.max(initial=-1)) + 2)[1]]
-    born = born[at]
     number = np.full(start[-1], -1, dtype=start.dtype)
-    number[at] = np.arange(len(at))
-    leaving, meeting = flow_nodes(*places, number)
+    born = number_born(used, born, int(born.max(initial=-1)) + 2, number)
+    nodes = len(born)
     retained_by, retained_from, retained = carried
     carry_from = start[retained_by] + retained_from
     carry_tail, carry_head = number[carry_from], number[carry_from + 1]
-    party, snapshot = name_nodes(start, flows.holds, number, len(at))
-    if len(run.holders) == 0:
-        snapshot = no_snapshots(len(at))
+
+    def named() -> tuple[Ints, Ints, Amounts]:
+        party, snapshot = name_nodes(start, flows.holds, number, nodes)
+        if len(run.holders) == 0:
+            snapshot = no_snapshots(nodes)
+        return party, snapshot, money.take(party).where(snapshot <= 0)
+
+    (leaving, meeting), (party, snapshot, opening) = each(
+        nodes, partial(flow_nodes, *places, number), named
+    )
     return NodesAndEdges(
         party=party,
         snapshot=snapshot,
@@ -153,7 +165,7 @@ def _nodes(
         carry_tail=carry_tail,
         carry_head=carry_head,
         carry=retained,
-        opening=money.take(party).where(snapshot <= 0),
+        opening=opening,
         born=born,
     )
 
@@ -179,6 +191,8 @@ def _born(flows: Flows, run: _Replay, slots: _Slots) -> tuple[Bools, Ints]:
 
 def _refuse_snapshot_names(flows: Flows) -> None:
     """Raise an error for a name such as `a:1` beside a holder `a`: its snapshot has that name."""
+    if not flows.holds.any():
+        return
     holders = flows.names.take(np.flatnonzero(flows.holds))
     numbered = flows.names.numbered(holders)
     if len(numbered) == 0:

@@ -117,6 +117,29 @@ def slot_times(slot, tail, head, leaves, meets, step, never, first_in, first_out
 
 
 @kernel()
+def number_born(used, born, steps, number):
+    """Number the slots that are used in the order in which they came into being.
+
+    Slots of one step stand in their order. Steps count from -1, which stands for what existed
+    before all of them. Gives the step of each so numbered; `number` is -1 for the others.
+    """
+    place = np.zeros(steps + 1, np.int64)
+    for s in range(len(used)):
+        if used[s]:
+            place[born[s] + 2] += 1
+    for k in range(steps):
+        place[k + 1] += place[k]
+    sorted_born = np.empty(place[steps], born.dtype)
+    for s in range(len(used)):
+        if used[s]:
+            at = place[born[s] + 1]
+            place[born[s] + 1] += 1
+            number[s] = at
+            sorted_born[at] = born[s]
+    return sorted_born
+
+
+@kernel()
 def flow_nodes(slot, tail, head, leaves, meets, number):
     """Return the node that each flow leaves and the one it meets."""
     leaving = np.empty(len(tail), number.dtype)

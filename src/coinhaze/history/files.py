@@ -31,10 +31,10 @@ from coinhaze.report.files import write_whole
 MANIFEST = "history.json"
 LOCK = "lock"
 JOURNAL = "journal"  # blocks after the last commit, of a history that follows a node
-VERSION = 4
+VERSION = 5
 # Tables of a piece. The tape itself is rows and terms: all that a pass reads.
 TABLES = ("rows", "terms", "facts", "sources", "transactions", "blocks", "changes")
-LIVE = ("coins", "free")
+LIVE = ("coins", "free", "pools")
 _AT_ONCE = 1 << 18  # bytes that are written and hashed at a time
 
 

@@ -22,27 +22,25 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import LedgerError, UsageError
 from coinhaze.history import files
 from coinhaze.history.arrays import zeros
-from coinhaze.history.index_kernels import (
+from coinhaze.history.indexer import Indexer, Taken
+from coinhaze.history.journal import Journal, NamedBlock
+from coinhaze.history.live_coins import LiveCoins
+from coinhaze.history.live_kernels import SLOT, STEPS, VALUE, find_coin
+from coinhaze.history.names import id_of, octets_of_id
+from coinhaze.history.over_time import month_end
+from coinhaze.history.pass_kernels import pass_draws
+from coinhaze.history.row_kernels import (
     ALL_SOURCES,
     DEPTH,
     LIVE,
     NO_ROW,
     ROUNDED,
-    SLOT,
     SLOTS,
     SOURCES,
-    STEPS,
     TERMS,
-    VALUE,
-    find_coin,
 )
-from coinhaze.history.indexer import Indexer, Taken, id_of, octets_of_id
-from coinhaze.history.journal import Journal, NamedBlock
-from coinhaze.history.over_time import month_end
-from coinhaze.history.pass_kernels import pass_draws
 from coinhaze.history.score import (
     HistoryScores,
-    LiveCoins,
     RowScores,
     TapeDraws,
     precision_of,

@@ -19,9 +19,10 @@ from coinhaze.history import files
 from coinhaze.history.files import Manifest
 from coinhaze.history.indexer import AT_ONCE, PIECE_ROWS, Indexer
 from coinhaze.history.lists import narrowed
+from coinhaze.history.live_coins import LiveCoins
 from coinhaze.history.origins import CoinOrigins, coin_origins
 from coinhaze.history.over_time import MonthEnd, changed_rows, month_ends, months_table
-from coinhaze.history.score import HistoryScores, LiveCoins, RowScores, score_rows, stored
+from coinhaze.history.score import HistoryScores, RowScores, score_rows, stored
 from coinhaze.history.sources import (
     BlockSource,
     following,
@@ -44,6 +45,7 @@ from coinhaze.units import Unit, unit_named
 
 if TYPE_CHECKING:
     from coinhaze.nodes.best_chain import ChainNode
+    from coinhaze.solve.pool import WorkerCluster
 
 Counted = Callable[[int, int], None]
 _NOTHING_CHECKED = Completeness()
@@ -187,7 +189,9 @@ class History:
         The seed is random unless given, and recorded. Scores that the history had are replaced.
         `top_sources` also proves intervals from lists of at most so many sources, and gives what
         both kinds allow: see coinhaze.history.lists. `over_time` also scores what was unspent at
-        the end of each month, by draws alone: see `over_time`.
+        the end of each month, by draws alone: see `over_time`. `workers` are open processes that
+        solve the passes in place of threads: they read the history by its path, and its bits are
+        the same.
         """
         with files.only_writer(self.path):
             self._refuse_changed()
@@ -239,11 +243,13 @@ class History:
         threads: int | None = None,
         memory: int | str | None = None,
         top_sources: int | None = None,
+        workers: WorkerCluster | None = None,
     ) -> tuple[RowScores, RowScores]:
         """Score rows of the tape; also give what is known without lists of sources."""
         if top_sources is not None and accuracy == "exact":
             raise UsageError("exact bits need no lists of sources: leave out top_sources")
-        budget = Budget(threads, None if memory is None else bytes_of(memory), None, THREADS)
+        backend = THREADS if workers is None else workers.open
+        budget = Budget(threads, None if memory is None else bytes_of(memory), None, backend)
         drawn = score_rows(
             self.tape,
             rows,
@@ -290,7 +296,7 @@ class History:
         return months_table(tuple(MonthEnd(**month) for month in self.manifest.months))
 
     def table(self, group: Grouping = "year") -> pa.Table:
-        """Give bits of the unspent coins by year, month, height, value or age, as last scored."""
+        """Give bits of the unspent coins by year, script type and so on, as last scored."""
         return history_table(self.scores(), group)
 
 

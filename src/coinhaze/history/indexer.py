@@ -9,8 +9,6 @@ names and no counts.
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,84 +20,48 @@ import pyarrow as pa
 
 from coinhaze.errors import LedgerError, ResourceError
 from coinhaze.history import files
-from coinhaze.history.arrays import grow, zeros
+from coinhaze.history.columns import Columns, write_transactions
 from coinhaze.history.files import Manifest, PieceFiles
 from coinhaze.history.index_kernels import (
+    advance,
+    take_back,
+)
+from coinhaze.history.live import Live, Words
+from coinhaze.history.names import fault_of, id_of, names_of, transaction_name
+from coinhaze.history.pool_kernels import OPENED
+from coinhaze.history.row_kernels import (
     ALL_ROWS,
     ALL_SOURCES,
     BEFORE,
     CHANGES,
     COINS,
-    COUNTERS,
-    DEPTH,
-    FAULTS,
     FREE,
-    HASH_BITS,
     LIVE,
     LOG_FREE,
     LOG_SLOTS,
     LOG_SPENT,
     LOW,
-    MAKERS,
     MORE_VALUE,
     NO_ROW,
-    PLACES,
-    ROUNDED,
-    ROW,
     ROWS,
     SLOT_WORDS,
     SLOTS,
-    SOURCES,
     TERMS,
     TRANSACTIONS,
-    TWICE,
-    UNKNOWN,
-    VALUES,
-    WORDS,
-    advance,
-    enter_all,
-    list_coins,
-    move_together,
-    take_back,
-    take_coins,
     write_changes,
 )
-from coinhaze.ledger.coin_blocks import HASH, NOT_KNOWN, CoinBlocks, months_of
-from coinhaze.ledger.coins import DUPLICATE_COINBASES
+from coinhaze.ledger.coin_blocks import HASH, NOT_KNOWN, CoinBlocks, PoolFlows, months_of
+from coinhaze.ledger.coins import POOLS
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.ledger.text import text_hashes
 
 PIECE_ROWS = 1 << 20
+_NO_SCRIPTS = np.zeros(0, np.uint8)
+_NONE = np.zeros(0, np.int64)
+_NO_POOLS = PoolFlows(_NONE, _NONE, _NONE, np.zeros(len(POOLS), np.int64))
 AT_ONCE = 1 << 16  # transactions that are indexed at a time
 # All live coins are written down at a commit: there is one once as many were made anew.
 LIVE_SHARE = 1
-_FULL = 0.4  # of the hash table, at most
-# What is spent is left out of the youngest coins once they are so many of the others, and of all
-# coins once it is so many of the live ones.
-_YOUNG, _SPENT, _FEW = 0.25, 0.5, 1 << 16
-
-Words = npt.NDArray[np.uint64]
-
-
-def id_of(octets: bytes) -> str:
-    """Write an id as people do: backwards, in hex."""
-    return octets[::-1].hex()
-
-
-def octets_of_id(txid: str) -> bytes | None:
-    """Give the bytes of an id that is a hash, marked or not by a height."""
-    base = txid.split("@")[0]
-    try:
-        return bytes.fromhex(base)[::-1] if len(base) == 64 else None
-    except ValueError:
-        return None
-
-
-def transaction_name(octets: bytes, height: int) -> str:
-    """Name a transaction by its hash; the lost one of a duplicate id also by its height."""
-    txid = id_of(octets)
-    lost = DUPLICATE_COINBASES.get(txid, (None, None))[0]
-    return f"{txid}@{height}" if lost == height else txid
 
 
 def refuse_other_kind(manifest: Manifest, blocks: CoinBlocks, where: str) -> None:
@@ -118,167 +80,13 @@ class Taken:
     spent: npt.NDArray[np.int64]
     slots: npt.NDArray[np.uint32]
     free: npt.NDArray[np.uint32]
+    pools: npt.NDArray[np.int64]  # before it
     manifest: Manifest
     sizes: tuple[int, int]  # of the lists of sources and blocks
     made: int  # coins since the last commit
 
 
-@dataclass
-class _Live:
-    """What is live: makers of unspent coins, their coins, rows by slot, and slots that are free."""
-
-    words: Words = field(default_factory=lambda: zeros((0, WORDS), np.uint64))
-    coins: npt.NDArray[np.int64] = field(default_factory=lambda: zeros((0, 2), np.int64))
-    table: npt.NDArray[np.int64] = field(default_factory=lambda: zeros((1 << 12, 1), np.int64))
-    slots: npt.NDArray[np.uint32] = field(default_factory=lambda: zeros((0, SLOT_WORDS), np.uint32))
-    free: npt.NDArray[np.uint32] = field(default_factory=lambda: zeros((0,), np.uint32))
-    counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(COUNTERS, np.int64))
-    old: tuple[int, int] = (0, 0)  # makers and coins when what is live was last moved together
-    salt: np.uint64 = field(default_factory=lambda: np.uint64(secrets.randbits(63)))
-
-    @property
-    def shift(self) -> int:
-        """How far a hash is shifted for its place in the table."""
-        return HASH_BITS + 1 - len(self.table).bit_length()
-
-    @property
-    def makers(self) -> tuple[Words, npt.NDArray[np.uint32], npt.NDArray[np.float64]]:
-        """The makers as words of 8 bytes, of 4 bytes, and as floats."""
-        return self.words, self.words.view(np.uint32), self.words.view(np.float64)
-
-    @classmethod
-    def read(cls, path: Path, manifest: Manifest) -> _Live:
-        """Read what was live at the last commit; what the pieces hold is taken from them."""
-        from coinhaze.history.tape import Tape
-
-        live = cls()
-        if not manifest.live:
-            return live
-        tape = Tape(path, manifest)
-        coins, free = (files.read_table(path / manifest.live_file(t)) for t in files.LIVE)
-        transaction, vout, value = (files.column(coins, c) for c in COIN_COLUMNS)
-        first = np.flatnonzero(np.diff(transaction.astype(np.int64), prepend=-1))
-        makers = transaction[first].astype(np.int64)
-        ids, row, steps = tape.makers(makers)
-        counts = live.counts
-        counts[[SLOTS, FREE, LIVE]] = manifest.slots, len(free), len(coins)
-        counts[[ALL_ROWS, ALL_SOURCES]] = manifest.rows, manifest.sources
-        counts[[TRANSACTIONS, MAKERS, PLACES]] = manifest.transactions, len(makers), len(coins)
-        live._size(manifest.slots, len(makers), len(coins))
-        live.free[: len(free)] = files.column(free, "slot")
-        # Rows that live coins hang on, in the slots they were written to.
-        held = row != NO_ROW
-        rows, which = np.unique(row[held], return_inverse=True)
-        slot_of_row = tape.slots_of(rows)
-        slot = np.full(len(makers), NO_ROW, np.uint32)
-        slot[held] = slot_of_row[which]
-        maker_of = np.cumsum(np.diff(transaction.astype(np.int64), prepend=-1) != 0) - 1
-        worth = held[maker_of] & (value > 0)
-        live.slots[slot_of_row, ROW] = rows
-        live.slots[:, COINS] = np.bincount(slot[maker_of[worth]], minlength=len(live.slots))
-        live.slots[:, BEFORE] = live.slots[:, COINS]
-        live.slots[slot_of_row, SOURCES] = tape.fact("sources", rows)
-        live.slots[slot_of_row, DEPTH] = tape.fact("depth", rows)
-        live.slots.view(np.float64)[slot_of_row, ROUNDED] = tape.fact("rounded", rows)
-        take_coins(transaction, vout, value, maker_of, ids, slot, steps, *live.makers, live.coins)
-        live.old = len(makers), len(coins)
-        live._fill_table()
-        return live
-
-    def make_room(self, slots: int, makers: int, coins: int, *, move: bool) -> None:
-        """Make room for so many more; `move` what is live together where much of it is spent."""
-        counts = self.counts
-        if move and counts[PLACES] > (1 + _YOUNG) * self.old[1] + _FEW:
-            self._move_together(*self.old)
-            if counts[PLACES] > (1 + _SPENT) * counts[LIVE] + _FEW:
-                self._move_together(0, 0)
-            self.old = int(counts[MAKERS]), int(counts[PLACES])
-        self._size(
-            int(counts[SLOTS]) + slots, int(counts[MAKERS]) + makers, int(counts[PLACES]) + coins
-        )
-        if self._table_size(int(counts[MAKERS]) + makers) > len(self.table):
-            self._fill_table(int(counts[MAKERS]) + makers)
-
-    def _move_together(self, makers: int, coins: int) -> None:
-        """Leave out what is spent, but not of the first makers and their coins."""
-        counts, (words, halves, _) = self.counts, self.makers
-        counts[MAKERS], counts[PLACES] = move_together(
-            self.table, self.shift, self.salt, words, halves, self.coins, makers, coins,
-            int(counts[MAKERS]),
-        )  # fmt: skip
-
-    def _size(self, slots: int, makers: int, coins: int) -> None:
-        sizes = {"slots": slots, "free": slots, "words": makers, "coins": coins}
-        for name, size in sizes.items():
-            grow(vars(self), name, size)
-
-    @staticmethod
-    def _table_size(makers: int) -> int:
-        return max(1 << 12, 1 << int(makers / _FULL).bit_length())
-
-    def _fill_table(self, expected: int = 0) -> None:
-        makers = int(self.counts[MAKERS])
-        size = self._table_size(max(expected, makers))
-        if size > 1 << HASH_BITS:
-            raise ResourceError("a history has 2^30 transactions with unspent coins at most")
-        self.table = zeros((size, 1), np.int64)
-        enter_all(self.table, self.shift, *self.makers[:2], self.salt, makers)
-
-    def tables(self) -> dict[str, pa.Table]:
-        """Give what is not in the pieces as tables, coins in the order they were made."""
-        live = int(self.counts[LIVE])
-        columns = np.empty(live, np.uint32), np.empty(live, np.uint32), np.empty(live, np.int64)
-        words, halves, _ = self.makers
-        list_coins(words, halves, self.coins, int(self.counts[MAKERS]), *columns)
-        return {
-            "coins": pa.table(dict(zip(COIN_COLUMNS, columns, strict=True))),
-            "free": pa.table({"slot": self.free[: int(self.counts[FREE])]}),
-        }
-
-
 _LISTS = ("sources", "blocks", "names")
-COIN_COLUMNS = ("transaction", "vout", "value")
-
-
-class _Columns:
-    """Columns of the piece that is being made, which are used again for the next."""
-
-    kinds: Mapping[str, Mapping[str, npt.DTypeLike]] = {
-        "rows": {"slot": np.uint32, "terms": np.uint32},
-        "terms": {"slot": np.uint32, "weight": np.float64},
-        "facts": {
-            "rounded": np.float64,
-            "sources": np.uint32,
-            "depth": np.uint32,
-            "transaction": np.uint32,
-        },
-        "transactions": {"id": np.dtype((np.void, HASH)), "row": np.uint32, "steps": np.float64},
-        # Coins and value that a row has won or lost in a month.
-        "changes": {"row": np.uint32, "coins": np.int32, "value": np.int64, "month": np.int16},
-    }
-
-    def __init__(self) -> None:
-        self.arrays: dict[tuple[str, str], npt.NDArray[Any]] = {
-            (table, name): zeros((0,), kind)
-            for table, kinds in self.kinds.items()
-            for name, kind in kinds.items()
-        }
-
-    def room(self, rows: int, terms: int, transactions: int, changes: int) -> None:
-        """Make room for so many in all."""
-        sizes = {"rows": rows, "facts": rows, "terms": terms, "transactions": transactions}
-        sizes["changes"] = changes
-        for table, name in self.arrays:
-            grow(self.arrays, (table, name), sizes[table])
-
-    @property
-    def changes(self) -> tuple[npt.NDArray[Any], ...]:
-        """The columns of changes."""
-        return tuple(self.arrays["changes", name] for name in self.kinds["changes"])
-
-    def table(self, table: str, length: int) -> dict[str, Any]:
-        """Give the columns of a table, so long."""
-        return {name: self.arrays[table, name][:length] for name in self.kinds[table]}
 
 
 @dataclass
@@ -287,10 +95,10 @@ class Indexer:
 
     path: Path
     manifest: Manifest
-    live: _Live
+    live: Live
     # Of the piece that is being made, and of the one that is being written.
-    columns: _Columns = field(default_factory=_Columns)
-    spare: _Columns = field(default_factory=_Columns)
+    columns: Columns = field(default_factory=Columns)
+    spare: Columns = field(default_factory=Columns)
     writer: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2))
     writing: tuple[PieceFiles, dict[str, Future[tuple[int, str]]]] | None = None
     # Of the piece that is being made: sources, blocks, and names that are no hashes.
@@ -304,7 +112,7 @@ class Indexer:
     @classmethod
     def open(cls, path: Path, manifest: Manifest, piece_rows: int = PIECE_ROWS) -> Indexer:
         """Go on from the last commit."""
-        return cls(path, manifest, _Live.read(path, manifest), piece_rows=piece_rows)
+        return cls(path, manifest, Live.read(path, manifest), piece_rows=piece_rows)
 
     @property
     def rows(self) -> int:
@@ -333,28 +141,40 @@ class Indexer:
             refuse_other_kind(self.manifest, blocks, where)
         if names == "text" and self.manifest.names == "hash":
             raise LedgerError(where, "ids that are no hashes, in a history whose ids are hashes")
-        live.make_room(n + m, n, out, move=not logged)
+        pools = _NO_POOLS if blocks.pools is None else blocks.pools
+        flows = len(pools.tx)
+        # A flow mixes two rows at most, and may be the first that meets an opening.
+        live.make_room(n + m + 2 * flows, n, out, move=not logged)
         # A month that is over does not begin again.
         months = months_of(blocks.times)
         latest = np.maximum.accumulate(np.maximum(months, np.int16(self.manifest.month)))
         months = np.where(months == NOT_KNOWN, months, latest)
         rows, terms, first_source = self.rows, int(counts[TERMS]), int(counts[ALL_SOURCES])
-        changes = int(counts[CHANGES]) + 2 * (n + m) + n
-        self.columns.room(rows + n + m, terms + m, self.transactions + n, changes)
+        changes = int(counts[CHANGES]) + 2 * (n + m) + n + 4 * flows
+        self.columns.room(
+            rows + n + m + 2 * flows, terms + m + 2 * flows, self.transactions + n, changes
+        )
         if logged:
             self.stamp += 1
             counts[LOW] = counts[FREE]
             counts[[LOG_SPENT, LOG_SLOTS, LOG_FREE]] = 0
-        room = (m, n + 2 * m, n + m) if logged else (0, 0, 0)
+        room = (m, n + 2 * m + 4 * flows, n + m + 2 * flows) if logged else (0, 0, 0)
         log_spent = np.empty((room[0], 2), np.int64)
         log_slots = np.empty((room[1], SLOT_WORDS + 1), np.uint32)
         log_free = np.empty(room[2], np.uint32)
         sizes = len(self.pending["sources"]), len(self.pending["blocks"])
         taken = Taken(
-            counts.copy(), log_spent, log_slots, log_free, self.manifest, sizes, self.made
+            counts.copy(),
+            log_spent,
+            log_slots,
+            log_free,
+            live.pools.copy(),
+            self.manifest,
+            sizes,
+            self.made,
         )
-        largest = int(blocks.inputs.max(initial=1))
-        source_row, source_input = np.empty(n + m, np.int64), np.empty(n + m, np.int64)
+        largest = int(blocks.inputs.max(initial=1)) + len(POOLS)
+        source_row, source_input = np.empty((2, n + m + flows), np.int64)
         column = self.columns.arrays
         tx = slice(self.transactions, self.transactions + n)
         fault, t, at = advance(
@@ -368,6 +188,11 @@ class Indexer:
             blocks.made_vouts,
             blocks.made_values,
             blocks.made_spendable,
+            _NO_SCRIPTS if blocks.made_scripts is None else blocks.made_scripts,
+            pools.tx,
+            pools.pool,
+            pools.into,
+            pools.openings,
             not self.manifest.complete,
             blocks.accounts,
             live.table,
@@ -378,6 +203,8 @@ class Indexer:
             live.slots,
             live.slots.view(np.float64),
             live.slots.view(np.int64),
+            live.pools,
+            live.pools.view(np.float64),
             live.free,
             counts,
             column["rows", "slot"],
@@ -403,7 +230,7 @@ class Indexer:
             *np.empty((2, largest), np.int64),
         )
         if fault:
-            raise _fault(blocks, where, fault, t, at)
+            raise fault_of(blocks, where, fault, t, at)
         if logged:  # a block that can be taken back leaves none behind
             self._write_changes(log_slots[: int(counts[LOG_SLOTS]), SLOT_WORDS])
         taken.spent = log_spent[: int(counts[LOG_SPENT])].copy()
@@ -413,7 +240,7 @@ class Indexer:
         self._append_sources(blocks, source_row[:made], source_input[:made])
         column["transactions", "id"][tx].view(np.uint8).reshape(-1, HASH)[:] = blocks.ids
         if self.manifest.names == "text":
-            self.pending["names"].append(pa.table({"id": _names(blocks)}))
+            self.pending["names"].append(pa.table({"id": names_of(blocks)}))
         self.pending["blocks"].append(
             pa.table({"height": blocks.heights, "time": blocks.times, "transactions": blocks.sizes})
         )
@@ -442,6 +269,7 @@ class Indexer:
             live.table, live.shift, live.salt, words, halves, live.coins, live.slots, live.free,
             live.counts, taken.counts, taken.spent, taken.slots, taken.free,
         )  # fmt: skip
+        live.pools[:] = taken.pools
         self.manifest = taken.manifest
         sources, blocks = taken.sizes
         del self.pending["sources"][sources:], self.pending["blocks"][blocks:]
@@ -466,6 +294,8 @@ class Indexer:
                     else blocks.spent_names[e].as_py()
                 )
                 names.append(f"{maker}:{blocks.spent_vouts[e]}")
+            elif e <= OPENED:
+                names.append(f"pool:{POOLS[OPENED - e]}:0")
             elif blocks.names is None:
                 names.append(f"tx:{transaction_name(blocks.ids[t].tobytes(), height)}")
             else:
@@ -527,7 +357,7 @@ class Indexer:
         # Its files are written while the next piece is made, the largest first.
         file = self.path / piece.file("transactions")
         made = column("transactions", n)
-        marks = {"transactions": self.writer.submit(_write_transactions, file, made, names)}
+        marks = {"transactions": self.writer.submit(write_transactions, file, made, names)}
         for t in sorted(tables, key=lambda t: -tables[t].nbytes):
             file = self.path / piece.file(t)
             marks[t] = self.writer.submit(files.write_table, file, tables[t])
@@ -589,45 +419,5 @@ class Indexer:
         return self.manifest
 
 
-def _write_transactions(
-    file: Path, made: dict[str, npt.NDArray[Any]], names: pa.Array | None
-) -> tuple[int, str]:
-    """Write the table of a piece's transactions; `names` are given where ids are hashes of them."""
-    octets = made.pop("id")
-    hashes = pa.Array.from_buffers(pa.binary(HASH), len(octets), [None, pa.py_buffer(octets)])
-    # A coin's maker is found by the first two bytes of its id: these are soon looked through.
-    marks = np.ascontiguousarray(octets.view(np.uint16).reshape(-1, HASH // 2)[:, 0])
-    named = {"id": hashes} if names is None else {"id": names, "hash": hashes}
-    return files.write_table(file, pa.table({**named, "mark": marks, **made}))
-
-
 def _words(ids: npt.NDArray[np.uint8]) -> Words:
     return np.ascontiguousarray(ids).view(np.uint64).reshape(-1, HASH // 8)
-
-
-def _names(blocks: CoinBlocks) -> pa.Array:
-    """Give the names of transactions as text."""
-    if blocks.names is not None:
-        return blocks.names.cast(pa.large_string())
-    heights = np.repeat(blocks.heights, blocks.sizes).tolist()
-    pairs = zip(blocks.ids, heights, strict=True)
-    return pa.array([transaction_name(i.tobytes(), h) for i, h in pairs], pa.large_string())
-
-
-def _fault(blocks: CoinBlocks, where: str, fault: int, t: int, at: int) -> LedgerError:
-    """Say which transaction breaks a rule, and at what height."""
-    height = int(np.repeat(blocks.heights, blocks.sizes)[t])
-    place = f"{where}: block {height}" if height >= 0 else where
-    name = id_of(blocks.ids[t].tobytes()) if blocks.names is None else blocks.names[t].as_py()
-    value: object = name
-    if fault in (UNKNOWN, VALUES):
-        maker = (
-            id_of(blocks.spent_ids[at].tobytes())
-            if blocks.spent_names is None
-            else blocks.spent_names[at].as_py()
-        )
-        value = f"{maker}:{blocks.spent_vouts[at]}"
-    if fault == TWICE:
-        value = f"{name}:{blocks.made_vouts[at]}"
-    what = f"transaction {name}: {FAULTS[fault]}"
-    return LedgerError(place, what, value=value, fix="the history is as it was at its last commit")

@@ -19,7 +19,8 @@ import numpy as np
 
 from coinhaze.errors import InputError, ResourceError
 from coinhaze.history.files import JOURNAL
-from coinhaze.ledger.coin_blocks import HASH, CoinBlocks
+from coinhaze.ledger.coin_blocks import HASH, CoinBlocks, PoolFlows
+from coinhaze.ledger.coins import POOLS
 from coinhaze.report.files import write_whole
 
 _LENGTH = 8
@@ -37,7 +38,12 @@ _COLUMNS = (
     ("made_vouts", "<u4", "outputs"),
     ("made_values", "<i8", "outputs"),
     ("made_spendable", "?", "outputs"),
+    ("made_scripts", "u1", "outputs"),
+    ("flow_tx", "<u4", "flows"),
+    ("flow_pool", "<u4", "flows"),
+    ("flow_into", "<i8", "flows"),
 )
+_PLAIN = {"?": np.bool_, "u1": np.uint8}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +70,7 @@ class _Head(msgspec.Struct):
     transactions: int
     inputs: int
     outputs: int
+    flows: int
 
 
 _head = msgspec.json.Decoder(_Head)
@@ -73,12 +80,18 @@ def packed(block: NamedBlock) -> bytes:
     """Write a block as bytes."""
     content = block.content
     sizes = len(content), len(content.spent_vouts), len(content.made_vouts)
+    columns = vars(content) | {f"flow_{name}": np.zeros(0) for name in ("tx", "pool", "into")}
+    if content.pools is not None:
+        columns |= {f"flow_{name}": column for name, column in vars(content.pools).items()}
+    if content.made_scripts is None:  # types that are not known
+        columns["made_scripts"] = np.zeros(sizes[2])
+    flows = len(columns["flow_tx"])
     time = int(content.times[0])
     names = block.hash, block.previous, block.base
-    head = msgspec.json.encode(_Head(*names, block.height, time, *sizes))
+    head = msgspec.json.encode(_Head(*names, block.height, time, *sizes, flows))
     parts = [len(head).to_bytes(_LENGTH, "little"), head]
     for name, kind, _ in _COLUMNS:
-        parts.append(np.ascontiguousarray(getattr(content, name)).astype(kind).tobytes())
+        parts.append(np.ascontiguousarray(columns[name]).astype(kind).tobytes())
     return b"".join(parts)
 
 
@@ -88,14 +101,18 @@ def unpacked(octets: bytes) -> NamedBlock:
     head = _head.decode(octets[_LENGTH:at])
     columns: dict[str, Any] = {}
     for name, kind, each in _COLUMNS:
-        count = getattr(head, each) * (HASH if kind == "u1" else 1)
-        column = np.frombuffer(octets, kind, count, at)
+        hashes = name.endswith("ids")
+        column = np.frombuffer(octets, kind, getattr(head, each) * (HASH if hashes else 1), at)
         at += column.nbytes
-        if kind == "u1":
+        if hashes:
             columns[name] = column.reshape(-1, HASH)
         else:
-            columns[name] = column.astype(np.bool_ if kind == "?" else np.int64)
+            columns[name] = column.astype(_PLAIN.get(kind, np.int64))
+    # A chain that is followed has been read from its first block: pools held nothing before.
+    tx, pool, into = (columns.pop(f"flow_{name}") for name in ("tx", "pool", "into"))
+    pools = PoolFlows(tx, pool, into, np.zeros(len(POOLS), np.int64)) if head.flows else None
     content = CoinBlocks(
+        pools=pools,
         heights=np.array([head.height]),
         times=np.array([head.time]),
         sizes=np.array([head.transactions]),

@@ -16,7 +16,9 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UnknownName
 from coinhaze.history import files
 from coinhaze.history.accounts import accounts_of
+from coinhaze.history.live_coins import POOL_VOUT
 from coinhaze.history.pass_kernels import pass_back
+from coinhaze.ledger.coins import POOLS
 from coinhaze.measures.elementary import expm1_at_most
 from coinhaze.measures.intervals import ROUNDING, slack_from_each, surprise
 
@@ -74,9 +76,10 @@ class CoinOrigins:
 def coin_origins(history: History, name: str) -> CoinOrigins:
     """Find a coin by `txid:vout`, and go back from it."""
     tape = history.tape
-    transaction, row, steps, vout = (_account if history.manifest.accounts else _coin)(
-        history, name
-    )
+    find = _account if history.manifest.accounts else _coin
+    if name.startswith("pool:"):
+        find = _pool
+    transaction, row, steps, vout = find(history, name)
     if row < 0:
         raise UnknownName(f"{name!r}: its transaction moves no money, so it has no origins")
     rows, mass, met, terms = sources_of(tape, row)
@@ -93,7 +96,7 @@ def coin_origins(history: History, name: str) -> CoinOrigins:
         node=name,
         height=int(heights[0]) if heights[0] >= 0 else None,
         balance=balance,
-        steps=steps + tape.to_coin,
+        steps=steps if vout < 0 else steps + tape.to_coin,
         bits=bits,
         bits_low=max(0.0, bits - slack),
         bits_high=bits + slack,
@@ -111,6 +114,15 @@ def _coin(history: History, name: str) -> tuple[int, int, float, int]:
     if found is None:
         raise UnknownName(f"no coin {name!r} in {history.path}: name it txid:vout")
     return *found, int(vout)
+
+
+def _pool(history: History, name: str) -> tuple[int, int, float, int]:
+    """Find what a shielded pool holds by its name, `pool:sapling`."""
+    pools = history.tape.live_table("pools").to_pylist()
+    for pool in pools:
+        if name == f"pool:{POOLS[pool['pool']]}" and pool["value"] > 0:
+            return pool["transaction"], pool["row"], pool["steps"], POOL_VOUT - pool["pool"]
+    raise UnknownName(f"no pool {name!r} that holds something in {history.path}")
 
 
 def _account(history: History, name: str) -> tuple[int, int, float, int]:
@@ -159,18 +171,24 @@ def sources_of(tape: Tape, row: int) -> tuple[Ints, Floats, int, int]:
 def _place(history: History, transaction: int, vout: int) -> tuple[int | None, int | None, int]:
     """Give the value of a coin and its rank, if it is unspent, and how many are."""
     coins = history.tape.live_table("coins")
+    pools = [p for p in history.tape.live_table("pools").to_pylist() if p["value"] > 0]
     values = files.column(coins, "value")
     held = values > 0
-    unspent = int(np.count_nonzero(held))
+    unspent = int(np.count_nonzero(held)) + len(pools)
     makers = files.column(coins, "transaction")
     low, high = np.searchsorted(makers, np.array([transaction, transaction + 1], makers.dtype))
     at = low + np.flatnonzero((files.column(coins, "vout")[low:high] == vout) & held[low:high])
-    if not len(at):
+    pool = [p["value"] for p in pools if POOL_VOUT - p["pool"] == vout]
+    if not len(at) and not pool:
         return None, None, unspent
-    value = int(values[at[0]])
+    value = pool[0] if pool else int(values[at[0]])
     if history.manifest.scores is None:
         return value, None, unspent
+    # Among those that are scored pools stand behind the coins of their last transaction.
+    before = held[: high if pool else at[0]]
+    order = sorted((p["transaction"], p["pool"]) for p in pools)
+    ahead = sum(place < (transaction, POOL_VOUT - vout if pool else -1) for place in order)
     scores = files.read_table(history.path / files.scores_file(history.manifest.scores))
     bits = files.column(scores, "bits")
-    own = bits[np.count_nonzero(held[: at[0]])]
+    own = bits[np.count_nonzero(before) + ahead]
     return value, int(np.count_nonzero(bits > own)) + 1, unspent

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.formats.money import with_amount_texts
-from coinhaze.history import files
 from coinhaze.history.accounts import accounts_of
 from coinhaze.history.arrays import zeros
+from coinhaze.history.live_coins import LiveCoins, coin_names
 from coinhaze.history.pass_kernels import HALF, pass_columns, pass_draws
 from coinhaze.history.tape import Tape
 from coinhaze.measures.confidence import (
@@ -49,37 +48,6 @@ from coinhaze.units import Unit, unit_named
 _LN2 = math.log(2.0)
 _MAX_DRAWS = 1 << 24
 _LOG_ERROR = 1e-13  # of an entropy, by the logarithms in it
-
-
-@dataclass(frozen=True, eq=False)
-class LiveCoins:
-    """The unspent coins of a history that are worth something, in the order they were made."""
-
-    transaction: Ints
-    vout: Ints
-    value: Ints
-    steps: Floats
-    row: Ints
-
-    @classmethod
-    def of(cls, tape: Tape) -> LiveCoins:
-        """Read them."""
-        coins = tape.live_table("coins")
-        value = files.column(coins, "value")
-        held = value > 0
-        transaction = files.column(coins, "transaction")[held].astype(np.int64)
-        makers, which = np.unique(transaction, return_inverse=True)
-        _, row, steps = tape.makers(makers)
-        return cls(
-            transaction=transaction,
-            vout=files.column(coins, "vout")[held].astype(np.int64),
-            value=value[held],
-            steps=steps[which] + tape.to_coin,
-            row=row[which].astype(np.int64),
-        )
-
-    def __len__(self) -> int:
-        return len(self.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,8 +348,7 @@ class HistoryScores:
         if self.tape.manifest.accounts:
             nodes = accounts_of(txids)
         else:
-            vouts = pc.cast(pa.array(self.coins.vout[part]), pa.string())
-            nodes = pc.binary_join_element_wise(txids, vouts, ":")
+            nodes = coin_names(txids, self.coins.vout[part])
         table = pa.table(
             {
                 "node": nodes,

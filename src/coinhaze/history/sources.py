@@ -15,7 +15,8 @@ from coinhaze.formats.money import unit_of
 from coinhaze.formats.registry import format_of, is_store
 from coinhaze.history.accounts import account_blocks
 from coinhaze.history.files import Manifest
-from coinhaze.history.indexer import id_of, refuse_other_kind
+from coinhaze.history.indexer import refuse_other_kind
+from coinhaze.history.names import id_of
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.ledger.coin_blocks import CoinBlocks, blocks_of
 from coinhaze.ledger.completeness import (
@@ -34,6 +35,7 @@ from coinhaze.ledger.completeness import (
 )
 from coinhaze.options import ReadKeywords
 from coinhaze.readers import read
+from coinhaze.solve.pool.limits import workers_for
 from coinhaze.units import UNITS, Unit, unit_named
 
 RAW = "bitcoin-blocks"
@@ -87,7 +89,8 @@ def _raw_source(
         return None
     # What the history has is read again only where it ends, to see that it is the same chain.
     after = manifest.last_height - 1 if manifest.transactions else -1
-    blocks = following(chain.blocks(after), manifest, where)
+    threads = workers_for(len(chain.places), None)
+    blocks = following(chain.blocks(after, threads), manifest, where)
     named = options.get("unit")
     unit = UNITS.get(chain.network.name) if named is None else unit_named(named)
     return BlockSource(where, blocks, 0, True, raw_checks(len(chain.heights)), unit=unit)

@@ -1,4 +1,4 @@
-"""Tables of the unspent coins of a history: bits by year, month, height, value or age; one coin."""
+"""Tables of the unspent coins of a history: bits by year, value, age or script; one coin."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ import pyarrow.parquet
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import InputError, UsageError
 from coinhaze.formats.money import with_amount_texts
+from coinhaze.history.live_coins import POOL_SCRIPT
 from coinhaze.history.origins import CoinOrigins
 from coinhaze.history.score import HistoryScores
+from coinhaze.ledger.script_types import SCRIPT_TYPES
 from coinhaze.observer.chain import reading_words
 from coinhaze.options import Grouping
 from coinhaze.report.figures import axes_or_new, drawing, line_of, pyplot, save_picture
@@ -127,12 +129,17 @@ def _by_age(scores: HistoryScores) -> Groups:
     return band, dict(enumerate([*words, f"{YEARS[-1]} years or more"]))
 
 
+def _by_script(scores: HistoryScores) -> Groups:
+    return scores.coins.script, dict(enumerate(SCRIPT_TYPES)) | {POOL_SCRIPT: "pool"}
+
+
 _GROUPS: dict[str, Callable[[HistoryScores], Groups]] = {
     "year": _by_year,
     "month": _by_month,
     "height": _by_height,
     "value": _by_value,
     "age": _by_age,
+    "script-type": _by_script,
 }
 
 
@@ -145,6 +152,15 @@ def _times(scores: HistoryScores) -> Ints:
 def _refuse_unknown(column: Ints, what: str, other: str) -> None:
     if np.any(column == _NONE):
         raise InputError(f"the sources of the history give no {what}: group by {other}")
+
+
+def words_of(group: Grouping) -> str:
+    """Write a grouping as words.
+
+    >>> words_of("script-type")
+    'script type'
+    """
+    return group.replace("-", " ")
 
 
 def table_grid(
@@ -164,7 +180,8 @@ def table_grid(
         )
         for row in table.to_pylist()
     ]
-    heads = (group, "coins", "value", "bits, mean", "median", "by value", "one origin", "steps")
+    of = words_of(group)
+    heads = (of, "coins", "value", "bits, mean", "median", "by value", "one origin", "steps")
     notes = (*captions, *((NOT_KNOWN,) if not unit.is_known else ()))
     return Grid(title=title, columns=heads, rows=rows, notes=notes)
 
@@ -181,7 +198,7 @@ def plot_table(table: pa.Table, group: Grouping, *, ax: Any = None) -> Any:
     shown = at[:: max(1, len(at) // 12)]
     ax.set_xticks(shown, [table["group"][int(k)].as_py() for k in shown], rotation=45, ha="right")
     # Groups of value name their unit themselves.
-    ax.set_xlabel("value, in the smallest unit" if _in_smallest(table, group) else group)
+    ax.set_xlabel("value, in the smallest unit" if _in_smallest(table, group) else words_of(group))
     ax.set_ylabel("bits")
     ax.set_ylim(bottom=0)
     ax.legend()

@@ -14,8 +14,8 @@ import pyarrow as pa
 from coinhaze.amounts import Floats, Ints
 from coinhaze.history import files
 from coinhaze.history.files import Manifest, PieceFiles
-from coinhaze.history.index_kernels import NO_ROW
-from coinhaze.history.indexer import octets_of_id, transaction_name
+from coinhaze.history.names import octets_of_id, transaction_name
+from coinhaze.history.row_kernels import NO_ROW
 
 Numbers = npt.NDArray[np.uint32]
 
@@ -42,6 +42,10 @@ class Tape:
 
     path: Path
     manifest: Manifest
+
+    def __reduce__(self) -> tuple[type[Tape], tuple[Path, Manifest]]:
+        """Send other processes the path: they map the files themselves."""
+        return Tape, (self.path.absolute(), self.manifest)
 
     @cached_property
     def pieces(self) -> tuple[TapePiece, ...]:

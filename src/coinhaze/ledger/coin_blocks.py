@@ -5,20 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from coinhaze.amounts import Bools, Ints
+from coinhaze.amounts import Amounts, Bools, Ints
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.coins import UNKNOWN, CoinLedger
+from coinhaze.ledger.coins import POOLS, UNKNOWN, CoinLedger
+from coinhaze.ledger.script_types import types_of_owners
 from coinhaze.ledger.text import text_buffers
 
 Octets = npt.NDArray[np.uint8]
 HASH = 32
 _LETTERS = 2 * HASH
 NOT_KNOWN = -1  # a height, a time or a value
+
+
+@dataclass(frozen=True, eq=False)
+class PoolFlows:
+    """What transactions put into shielded pools or take out, net, in the order of transactions."""
+
+    tx: Ints  # its place among the transactions
+    pool: Ints  # its place in POOLS
+    into: Ints  # negative: out of it
+    openings: Ints  # what each of POOLS held before the first block
+
+    def part(self, transactions: slice) -> PoolFlows:
+        """Give those of some transactions."""
+        rows = slice(*np.searchsorted(self.tx, [transactions.start, transactions.stop]))
+        tx = self.tx[rows] - transactions.start
+        return PoolFlows(tx, self.pool[rows], self.into[rows], self.openings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +62,8 @@ class CoinBlocks:
     made_spendable: Bools
     names: pa.StringArray | None = None
     spent_names: pa.StringArray | None = None
+    made_scripts: Octets | None = None  # types of scripts, by SCRIPT_TYPES; None: not known
+    pools: PoolFlows | None = None  # None: no money enters or leaves any
     accounts: bool = False  # whether coins are what accounts hold (coinhaze.history.accounts)
 
     def __len__(self) -> int:
@@ -95,6 +115,8 @@ class CoinBlocks:
             made_spendable=self.made_spendable[o],
             names=None if self.names is None else self.names[t],
             spent_names=None if self.spent_names is None else self.spent_names[i],
+            made_scripts=None if self.made_scripts is None else self.made_scripts[o],
+            pools=None if self.pools is None else self.pools.part(t),
             accounts=self.accounts,
         )
 
@@ -119,7 +141,7 @@ def blocks_of(ledger: CoinLedger, where: str = "ledger") -> CoinBlocks:
     inside = np.flatnonzero(ledger.inside)
     first = len(ledger.inside) - len(inside)
     n = len(inside)
-    value = _int64(ledger, where)
+    value = _int64(ledger.output_value, "a coin", where)
     made = np.flatnonzero(ledger.inside[ledger.output_tx])
     spent = ledger.input_output
     maker = ledger.output_tx[spent]
@@ -145,6 +167,8 @@ def blocks_of(ledger: CoinLedger, where: str = "ledger") -> CoinBlocks:
         made_spendable=ledger.output_spendable[made],
         names=None if hashed else ledger.txids[first:],
         spent_names=None if hashed else ledger.txids.take(pa.array(maker)),
+        pools=_pool_flows(ledger, first, where) if len(ledger.flow_tx) else None,
+        made_scripts=types_of_owners(ledger.owners)[ledger.output_owner[made]],
     )
 
 
@@ -178,20 +202,36 @@ def _refuse(ledger: CoinLedger, where: str) -> None:
     if ledger.has_rings or ledger.output_value is None:
         what = "amounts are hidden, or inputs are rings: a history is of coins of known value"
         raise LedgerError(where, what, fix="use `coinhaze score`")
-    if len(ledger.flow_tx):
-        what = "money enters or leaves shielded pools, which a history does not hold"
-        txid = ledger.txids[int(ledger.flow_tx[0])].as_py()
-        raise LedgerError(where, what, value=txid, fix="use `coinhaze score`")
     if ledger.has_unknown:
         what = f"spends earlier coins of unknown value, joined as {UNKNOWN}..."
         raise LedgerError(where, what, fix="give a source that has their values")
 
 
-def _int64(ledger: CoinLedger, where: str) -> Ints:
-    assert ledger.output_value is not None
-    values = ledger.output_value.to_arrow()
+def _pool_flows(ledger: CoinLedger, first: int, where: str) -> PoolFlows:
+    """Give what each transaction puts into each pool, net.
+
+    In a ledger that does not begin with its chain a pool opens with the least that allows what was
+    taken out of it.
+    """
+    tx = ledger.flow_tx.astype(np.int64) - first
+    key, group = np.unique(tx * len(POOLS) + ledger.flow_pool, return_inverse=True)
+    into = _int64(ledger.flow_into.total_by(group, len(key)), "a flow of a pool", where)
+    key, into = key[into != 0], into[into != 0]
+    pool = key % len(POOLS)
+    openings = np.zeros(len(POOLS), dtype=np.int64)
+    for number in [] if ledger.complete else np.unique(pool).tolist():
+        held = list(accumulate(into[pool == number].tolist(), initial=0))
+        if max(held) - min(held) >= 2**63:
+            what = f"{POOLS[number]} holds more than 2^63 - 1, which no history holds"
+            raise LedgerError(where, what, fix="use `coinhaze score`")
+        openings[number] = -min(held)
+    return PoolFlows(key // len(POOLS), pool, into, openings)
+
+
+def _int64(amounts: Amounts, what: str, where: str) -> Ints:
+    values = amounts.to_arrow()
     if not pa.types.is_int64(values.type):
-        raise LedgerError(where, "a coin worth more than 2^63 - 1, which no history holds")
+        raise LedgerError(where, f"{what} worth more than 2^63 - 1, which no history holds")
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 

@@ -194,11 +194,11 @@ class CoinLedger(ArrowTable):
         return shown("ledger", self)
 
     @cached_property
-    def has_heights(self) -> bool:
-        """Whether heights number blocks; formats that lack them put times in their place."""
+    def block_heights(self) -> pa.Int64Array:
+        """The number of each transaction's block: all null where times stand in their place."""
         known = len(self.heights) - self.heights.null_count
         same = pc.sum(pc.equal(self.heights, self.times)).as_py() or 0
-        return bool(known > same)
+        return self.heights if known > same else pa.nulls(len(self.heights), pa.int64())
 
     def to_arrow(self) -> pa.Table:
         """Give the coins as a table: what made each, its value and address, and what spent it.
@@ -257,7 +257,7 @@ class CoinLedger(ArrowTable):
         inside = self.inside[self.output_tx]
         unspent = inside & self.output_spendable
         unspent[self.input_output] = False
-        heights = pc.min_max(self.heights)
+        heights = pc.min_max(self.block_heights)
         hidden = self.output_value is None
         return {
             "kind": "coins",
@@ -275,8 +275,8 @@ class CoinLedger(ArrowTable):
             "pools": sorted({POOLS[p] for p in self.flow_pool.tolist()}),
             "pool_flows": len(self.flow_tx),
             "ring_members": len(self.ring_tx),
-            "first_height": heights["min"].as_py() if self.has_heights else None,
-            "last_height": heights["max"].as_py() if self.has_heights else None,
+            "first_height": heights["min"].as_py(),
+            "last_height": heights["max"].as_py(),
         }
 
     def tables(self, *, packed: bool = False) -> dict[str, pa.Table]:

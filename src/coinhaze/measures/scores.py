@@ -363,7 +363,8 @@ class Scores(ArrowTable):
             np.isnan(self.sources) & ~np.isnan(self.bits)
         ):
             notes.append(
-                "possible sources are not counted where that takes long: ask for count_sources"
+                "possible sources are not counted where that takes long; --count-sources "
+                "(count_sources=True) counts them"
             )
         if self.shortfall is not None:
             notes.append(self.shortfall)

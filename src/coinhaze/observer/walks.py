@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,22 @@ from coinhaze.graph.graph import downstream
 from coinhaze.graph.order_kernels import sparse_rows
 from coinhaze.observer.chain import Walk
 from coinhaze.observer.policies import UNIFORM
+from coinhaze.threads import each
 
 
 def proportional(graph: TransactionGraph) -> Walk:
     """Go to each predecessor, and to the own opening, by the amount that came from there."""
     if graph.amounts is None or graph.opening is None:
         raise UsageError(f"this ledger hides amounts: use policy={UNIFORM.name}")
-    sigma = (graph.opening + graph.amounts.total_by(graph.head, len(graph))).floats()
-    return Walk(
-        _by_edge(graph, graph.amounts.floats() / sigma[graph.head]),
-        np.divide(graph.opening.floats(), sigma, out=np.zeros(len(graph)), where=sigma > 0),
-    )
+    amounts, opening, n = graph.amounts, graph.opening, len(graph)
+    received, value = each(n, partial(amounts.total_by, graph.head, n), amounts.floats)
+    sigma = (opening + received).floats()
+
+    def own() -> Floats:
+        share: Floats = np.divide(opening.floats(), sigma, out=np.zeros(n), where=sigma > 0)
+        return share
+
+    return Walk(*each(n, lambda: _by_edge(graph, value / sigma.take(graph.head)), own))
 
 
 def uniform(graph: TransactionGraph) -> Walk:

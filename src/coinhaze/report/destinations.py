@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack
 
@@ -101,7 +101,11 @@ class DestinationsReport:
         return f"Of {unit.words(found.held)} that it had, {said}.{more}"
 
 
-def where_words(totals: Mapping[str, tuple[float, int]], missing: float = 0.0) -> str:
+def where_words(
+    totals: Mapping[str, tuple[float, int]],
+    missing: float = 0.0,
+    share_words: Callable[[float], str] = "{:.2%}".format,
+) -> str:
     """Say of each kind of destination how much is there, and in how many.
 
     >>> where_words({"unspent": (0.9, 2), "fee": (0.1, 1)})
@@ -111,10 +115,10 @@ def where_words(totals: Mapping[str, tuple[float, int]], missing: float = 0.0) -
     for kind, (words, many) in _WORDS.items():
         share, count = totals.get(kind, (0.0, 0))
         if count:
-            said = words.format(share=f"{share:.2%}", count=f"{count:,}")
+            said = words.format(share=share_words(share), count=f"{count:,}")
             parts.append(said + (many if count != 1 else ""))
     if missing > 5e-5:
-        parts.append(f"{missing:.2%} was not followed to its end")
+        parts.append(f"{share_words(missing)} was not followed to its end")
     return "; ".join(parts)
 
 

@@ -8,9 +8,11 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,9 +30,18 @@ from coinhaze.ledger.parquet import folder_files, is_folder
 from coinhaze.ledger.text import text_buffers
 from coinhaze.measures import Scores
 from coinhaze.measures.comparators.side_by_side import correlations
+from coinhaze.solve.planner.thresholds import WORKSPACE_MEMORY
+from coinhaze.solve.pool import UNLIMITED, Budget, open_threads
+from coinhaze.solve.pool.limits import memory_now, workers_for
 
 SUFFIXES = (".csv", ".json", ".parquet")
 AT_ONCE = 1 << 15  # rows of a piece
+TEXT_ROWS = 1 << 13  # rows of CSV put in words at once: larger texts are moved as they grow
+PIECE_BYTES = 1 << 26  # what making one takes: its table, and the text of that
+ROW_SECONDS = 5e-7
+# Columns of scores that repeat few values; names and amounts of coins are as good as all different,
+# and looking for one of them again takes longer than writing it.
+REPEATING = ("kind", "miss", "sources", "top_source")
 # What spreadsheets take a text for a formula by, of all first letters.
 _BEGINS_FORMULA = np.isin(np.arange(256), list(b"=+-@\t\r"))
 
@@ -95,20 +106,64 @@ def score_labels(scores: Scores, labels: Mapping[str, str]) -> str:
     return label_lines(hazes, kinds[view])
 
 
-def write_scores(scores: Scores, path: Path, provenance: dict[str, object]) -> list[Path]:
-    """Write scores with their provenance, beside a CSV file; return the paths written."""
+def write_scores(
+    scores: Scores, path: Path, provenance: dict[str, object], *, budget: Budget = UNLIMITED
+) -> list[Path]:
+    """Write scores with their provenance, beside a CSV file; return the paths written.
+
+    Rows are made and put in words by as many threads as the budget has; the bytes are the same.
+    """
     check_output(path)
     if path.suffix == ".json":
         write_whole(path, lambda p: p.write_text(scores_json(scores, provenance), encoding="utf-8"))
         return [path]
-    return _write_tables(_pieces(scores), path, provenance)
-
-
-def _pieces(scores: Scores) -> Iterator[pa.Table]:
-    """Give the table of scores some rows at a time: names of millions of coins take gigabytes."""
     release_unused()
-    for first in range(0, max(len(scores), 1), AT_ONCE):
-        yield scores.take(np.arange(first, min(first + AT_ONCE, len(scores)))).to_arrow()
+    work = RowWork(scores, as_text=path.suffix == ".csv")
+    with threads_for(work, budget) as pieces:
+        if work.as_text:
+            return _write_csv(itertools.chain.from_iterable(pieces), path, provenance)
+        return _write_parquet(pieces, path, provenance, repeating=REPEATING)
+
+
+@dataclass(frozen=True, eq=False)
+class RowWork:
+    """The work of making the rows of a file of scores; a piece is the number of its first row.
+
+    Names of millions of coins take gigabytes, so they are made some rows at a time.
+    """
+
+    scores: Scores
+    as_text: bool
+    room_bytes: int = 0
+    waiting: int = 1
+
+    @property
+    def seconds(self) -> float:
+        """About what all rows take one core."""
+        return len(self.scores) * ROW_SECONDS
+
+    @property
+    def pieces(self) -> range:
+        """The first row of each piece; of a table without rows there is one."""
+        return range(0, max(len(self.scores), 1), AT_ONCE)
+
+    def room(self) -> None:
+        """Tables are made anew: there is nothing to use again."""
+
+    def solve(self, first: int, room: None = None) -> Any:
+        """Make a piece: as a table, or as text of a CSV file, which begins with its header."""
+        rows = np.arange(first, min(first + AT_ONCE, len(self.scores)))
+        table = self.scores.take(rows).to_arrow()
+        return list(_csv(table, header=first == 0)) if self.as_text else table
+
+
+@contextmanager
+def threads_for(work: RowWork, budget: Budget) -> Iterator[Iterator[Any]]:
+    """Make the pieces by as many threads as there is memory for, and by one where there is none."""
+    room = WORKSPACE_MEMORY if budget.memory is None else max(budget.memory - memory_now(), 0)
+    count = workers_for(len(work.pieces), budget.threads, bytes_each=PIECE_BYTES, room=room)
+    with open_threads(work, len(work.pieces), Budget(threads=count)) as workers:
+        yield workers.map(work.pieces)
 
 
 def write_table(table: pa.Table, path: Path, provenance: dict[str, object]) -> list[Path]:
@@ -116,44 +171,71 @@ def write_table(table: pa.Table, path: Path, provenance: dict[str, object]) -> l
 
     In CSV no name can be taken for a formula; Parquet has names unchanged.
     """
-    return _write_tables([table], path, provenance)
+    if path.suffix == ".parquet":
+        return _write_parquet([table], path, provenance)
+    return _write_csv(_csv(table), path, provenance)
 
 
-def _write_tables(
-    pieces: Iterable[pa.Table], path: Path, provenance: dict[str, object]
+def _write_parquet(
+    pieces: Iterable[pa.Table],
+    path: Path,
+    provenance: dict[str, object],
+    *,
+    repeating: Sequence[str] = (),
 ) -> list[Path]:
-    """Write the pieces of a table below one another."""
-    about = json.dumps(provenance, indent=1, allow_nan=False) + "\n"
-    parquet = path.suffix == ".parquet"
+    """Write the pieces of a table below one another.
+
+    Of scores some columns are known to be `repeating`: those alone get a dictionary.
+    """
+    about = {"coinhaze": _about(provenance)}
 
     def write(place: Path) -> None:
         parts = iter(pieces)
         first = next(parts)
-        schema = first.schema
-        if parquet:
-            schema = schema.with_metadata({"coinhaze": about})
-        make = pa.parquet.ParquetWriter if parquet else pa.csv.CSVWriter
-        with make(place, schema) as writer:
+        schema = first.schema.with_metadata(about)
+        listed = [name for name in repeating if name in schema.names] or True
+        with pa.parquet.ParquetWriter(place, schema, use_dictionary=listed) as writer:
             for part in itertools.chain([first], parts):
-                if parquet:
-                    writer.write_table(part.replace_schema_metadata(schema.metadata))
-                else:
-                    writer.write_table(for_spreadsheets(part))
+                writer.write_table(part.replace_schema_metadata(schema.metadata))
 
     write_whole(path, write)
-    if parquet:
-        return [path]
+    return [path]
+
+
+def _write_csv(
+    pieces: Iterable[pa.Buffer], path: Path, provenance: dict[str, object]
+) -> list[Path]:
+    """Write pieces of text below one another, and what made them beside it."""
+    about = _about(provenance)
+
+    def write(place: Path) -> None:
+        with open(place, "wb") as file:
+            for piece in pieces:
+                file.write(piece)
+
+    write_whole(path, write)
     beside = path.with_name(path.name + ".provenance.json")
     write_whole(beside, lambda p: p.write_text(about, encoding="utf-8"))
     return [path, beside]
 
 
+def _about(provenance: dict[str, object]) -> str:
+    return json.dumps(provenance, indent=1, allow_nan=False) + "\n"
+
+
 def table_csv(table: pa.Table) -> str:
     """Return a table as the text of the CSV file that `write_table` writes."""
-    sink = BytesIO()
-    with pa.csv.CSVWriter(sink, table.schema) as writer:
-        writer.write_table(for_spreadsheets(table))
-    return sink.getvalue().decode()
+    return b"".join(piece.to_pybytes() for piece in _csv(table)).decode()
+
+
+def _csv(table: pa.Table, *, header: bool = True) -> Iterator[pa.Buffer]:
+    """Put a table in the words of a CSV file, some rows at a time."""
+    for first in range(0, max(len(table), 1), TEXT_ROWS):
+        sink = pa.BufferOutputStream()
+        how = pa.csv.WriteOptions(include_header=header and first == 0)
+        with pa.csv.CSVWriter(sink, table.schema, write_options=how) as writer:
+            writer.write_table(for_spreadsheets(table.slice(first, TEXT_ROWS)))
+        yield sink.getvalue()
 
 
 def for_spreadsheets(table: pa.Table) -> pa.Table:

@@ -6,8 +6,9 @@
 [0.25]
 """
 
-from coinhaze.screening.report import ListFile, Statement, screening_json, screening_sections
+from coinhaze.screening.report import screening_sections
 from coinhaze.screening.screen import Screening, screen
+from coinhaze.screening.statement import ListFile, Statement, screening_json
 
 __all__ = [
     "ListFile",

@@ -5,32 +5,34 @@ The same sections are shown on a terminal and on a page.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
-from coinhaze.errors import count_words, first_few
-from coinhaze.formats.lists.knowledge import is_label_list
-from coinhaze.formats.lists.labels import read_labels
-from coinhaze.formats.money import unit_of
-from coinhaze.formats.registry import digest_of
-from coinhaze.graph.holes import incomplete_notes
+from coinhaze.errors import first_few
 from coinhaze.graph.opening import assumed_words
 from coinhaze.ledger import CoinLedger
 from coinhaze.measures.intervals import at_least
-from coinhaze.observer.chain import reading_of, reading_words
+from coinhaze.observer.chain import reading_words
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL
 from coinhaze.options import OutputOptions
-from coinhaze.report.files import moment_words
 from coinhaze.report.grids import LEFT, RIGHT, Section, sections_page
 from coinhaze.report.tables import way_words
 from coinhaze.screening.screen import Route, Screening
+from coinhaze.screening.statement import (
+    MANY_DIGITS,
+    ListFile,
+    Statement,
+    notes_of,
+    shown_amount,
+    title_of,
+    verdict_words,
+    window_of,
+    window_words,
+)
 from coinhaze.units import NOT_KNOWN, SMALLEST, Unit
 
 IS_NOT = (
@@ -58,50 +60,10 @@ ASSUMED = (
     "a table of balances with --opening to know it."
 )
 
-MANY_DIGITS = 10**15
 FIRST_PAGE, ANNEX = 5, 100  # nodes on the page to read, and in its annex
 HOW_SURE = "How sure it is"
 MAX_NAMED = 3  # nodes described in the summary
 MAX_LISTED = 50  # listed names shown with their entities
-
-
-@dataclass(frozen=True)
-class ListFile:
-    """The file a list was read from, so that a reader can check whether theirs is the same."""
-
-    name: str
-    sha256: str
-    entities: Mapping[str, str] = field(default_factory=dict)  # address -> whom it belongs to
-    programmes: Mapping[str, str] = field(default_factory=dict)  # address -> why it is listed
-
-    @classmethod
-    def read(cls, path: Path) -> ListFile:
-        """Read what a list says of its names beside them."""
-        if not is_label_list(path):
-            return cls(path.name, digest_of(path))
-        labels = read_labels(path)
-        return cls(path.name, digest_of(path), labels.names, labels.programmes)
-
-    def words(self, address: str) -> str:
-        """Return an address with the entity and the programme that the list gives.
-
-        >>> ListFile("l", "", {"0x1": "A Group"}, {"0x1": "CYBER2"}).words("0x1")
-        'A Group (CYBER2): 0x1'
-        """
-        entity, programme = self.entities.get(address), self.programmes.get(address)
-        if entity is None and programme is None:
-            return address
-        return f"{entity or 'listed'}{f' ({programme})' if programme else ''}: {address}"
-
-
-@dataclass(frozen=True)
-class Statement:
-    """What a statement is for: a case, who makes it and when, and above which exposure to act."""
-
-    date: str
-    case: str | None = None
-    analyst: str | None = None
-    limit: float | None = None
 
 
 def screening_sections(
@@ -166,55 +128,6 @@ def screening_page(
     return sections_page(title_of(found, listing), sections)
 
 
-def verdict_words(found: Screening, about: Statement) -> Iterator[str]:
-    """Say whether there is a match, and whether it is above the limit."""
-    nodes = count_words(len(found), "node")
-    listed = len(found.found) + len(found.missing)
-    if not found.found:
-        one = "the listed name is not"
-        none = f"none of the {listed:,} listed names is" if listed != 1 else one
-        yield (
-            f"No match: {none} in this ledger, so no money of the "
-            f"{nodes} screened came from the list, by any rule. {_covered(found)}"
-        )
-    elif not found.is_match:
-        none = f"none of the {nodes}" if len(found) != 1 else "the one node"
-        what = "holds or held" if len(found) != 1 else "neither holds nor held"
-        yield f"No match: {none} screened {what} money from the list. {_covered(found)}"
-    else:
-        count = int(found.reached().sum())
-        hold = "holds" if count == 1 else "hold"
-        yield (
-            f"Match: {count:,} of {nodes} screened {hold} or held money from the list by some rule."
-        )
-    if about.limit is not None:
-        above = found.above(about.limit)
-        names = first_few(found.graph.names.of(found.taint.nodes[above]).to_pylist())
-        yield (
-            f"Above the limit of {about.limit:.2%} by {found.limited_by}: {len(above):,} ({names})."
-            if len(above)
-            else f"Nothing is above the limit of {about.limit:.2%} by {found.limited_by}."
-        )
-
-
-def _covered(found: Screening) -> str:
-    """Say what a screening without a match has looked at."""
-    ledger, window = found.graph.ledger, window_of(found)
-    coins = isinstance(ledger, CoinLedger)
-    count = int(ledger.facts()["transactions" if coins else "transfers"])  # type: ignore[call-overload]
-    known = [
-        _span(window, what) for what in ("height", "time") if window[f"first_{what}"] is not None
-    ]
-    some = f"{count:,} {'transaction' if coins else 'transfer'}{'' if count == 1 else 's'}"
-    span = f" ({'; '.join(known)})" if known else ""
-    return f"This covers the {some} of this ledger{span}, and nothing before or outside of them."
-
-
-def title_of(found: Screening, listing: ListFile) -> str:
-    """Name a statement by its list and its result."""
-    return f"Screening against {listing.name}: {'a match' if found.is_match else 'no match'}"
-
-
 def _statement(
     found: Screening, listing: ListFile, about: Statement, made_by: Mapping[str, object]
 ) -> Section:
@@ -226,7 +139,7 @@ def _statement(
         ("date", about.date),
         ("list", f"{listing.name}: {len(found.found):,} of {listed:,} names are in the ledger"),
         ("SHA-256 of the list", listing.sha256),
-        ("window", "; ".join(_span(window, name) for name in ("height", "time"))),
+        ("window", "; ".join(window_words(window, name) for name in ("height", "time"))),
         ("completeness", found.graph.ledger.completeness.line().removeprefix("completeness: ")),
         ("method", f"{', '.join(found.policies)}; {reading_words(found.graph.settings)}"),
         ("made by", made_by.get("software")),
@@ -252,86 +165,6 @@ def _listed(found: Screening, listing: ListFile) -> Section:
     return Section("Listed names in the ledger", lines, columns=columns, rows=tuple(rows))
 
 
-def screening_json(
-    found: Screening, listing: ListFile, made_by: Mapping[str, object], about: Statement
-) -> str:
-    """Return the statement as JSON text with stable keys."""
-    document = screening_document(found, listing, made_by, about)
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
-
-
-def screening_document(
-    found: Screening, listing: ListFile, made_by: Mapping[str, object], about: Statement
-) -> dict[str, Any]:
-    """Return the statement as the object that JSON has."""
-    names = found.graph.names.of(found.taint.nodes)
-    above = None if about.limit is None else found.above(about.limit)
-    return {
-        "provenance": provenance_of(found, listing, made_by, about),
-        "match": found.is_match,
-        "verdict": list(verdict_words(found, about)),
-        "limit": about.limit,
-        "above_limit": None if above is None else [names[k].as_py() for k in above.tolist()],
-        "dust": found.dust,
-        "listed": [
-            {
-                "name": name,
-                "entity": listing.entities.get(name),
-                "programme": listing.programmes.get(name),
-            }
-            for name in found.found
-        ],
-        **reading_of(found.graph.settings),
-        "policy": list(found.policies),
-        "completeness": found.graph.ledger.completeness.line(),
-        "totals": found.totals(),
-        "nodes": found.to_arrow().to_pylist(),
-        "paths": [route.__dict__ | {"names": list(route.names)} for route in found.routes],
-    }
-
-
-def provenance_of(
-    found: Screening, listing: ListFile, made_by: Mapping[str, object], about: Statement
-) -> dict[str, object]:
-    """Return the provenance of a screening: software, inputs, list, window, settings, accuracy."""
-    return dict(made_by) | {
-        "date": about.date,
-        "case": about.case,
-        "analyst": about.analyst,
-        "list": {
-            "file": listing.name,
-            "sha256": listing.sha256,
-            "names_found": len(found.found),
-            "names_not_found": len(found.missing),
-        },
-        "window": window_of(found),
-        "unit": unit_of(found.graph.ledger).spelling,
-        "settings": found.graph.settings,
-        "policies": list(found.policies),
-        "undefined": dict(found.undefined),
-        "haircut_margin": found.half_width(),
-        "completeness": found.graph.ledger.completeness.record(),
-        "notes": list(notes_of(found)),
-    }
-
-
-def notes_of(found: Screening) -> tuple[str, ...]:
-    """Say what readers of the figures must know: about the graph, and what the ledger lacks."""
-    return (*found.graph.notes, *incomplete_notes(found.graph, found.taint.nodes))
-
-
-def window_of(found: Screening) -> dict[str, object]:
-    """Return the first and last height and time of the ledger, None where it has none."""
-    ledger = found.graph.ledger
-    heights = ledger.heights if isinstance(ledger, CoinLedger) and ledger.has_heights else None
-    columns = {"height": heights, "time": ledger.times}
-    window: dict[str, object] = {}
-    for name, column in columns.items():
-        ends = {"min": None, "max": None} if column is None else pc.min_max(column).as_py()
-        window |= {f"first_{name}": ends["min"], f"last_{name}": ends["max"]}
-    return {k: v if v is None or isinstance(v, int) else str(v) for k, v in window.items()}
-
-
 def _short(found: Screening, about: Statement, unit: Unit) -> Section:
     """Give the verdict, then the lowest and highest findings for the largest nodes."""
     rows = found.order()[:MAX_NAMED]
@@ -351,17 +184,25 @@ def _short(found: Screening, about: Statement, unit: Unit) -> Section:
             mixed = next((s for s, p in shares if p == PROPORTIONAL.column), None)
             if mixed is not None and min(shares)[0] < mixed < max(shares)[0]:
                 much = f"{mixed:.2%} ({PROPORTIONAL.column}); {much}"
-            part = assumed_words(balance[k], assumed[k], _amount(assumed[k], unit))
-            held = f"the {_amount(balance[k], unit)} it holds{part}"
+            part = assumed_words(balance[k], assumed[k], shown_amount(assumed[k], unit))
+            held = f"the {shown_amount(balance[k], unit)} it holds{part}"
             if not balance[k]:
                 held = _held_before(found, row, unit)
             lines.append(f"{names[k]}: {much} of {held}.")
+    lines += _only_mixed(found)
     lines.append(f"All figures: {reading_words(found.graph.settings)}; rules as named.")
-    there = f"{len(found.found):,} of {len(found.found) + len(found.missing):,}"
-    not_found = f"; not found: {first_few(found.missing)}" if found.missing else ""
     if not unit.is_known:
         lines.append(NOT_KNOWN)
-    return Section("In short", (*lines, f"Names listed and in the ledger: {there}{not_found}."))
+    return Section("In short", (*lines, _listed_words(found)))
+
+
+def _listed_words(found: Screening) -> str:
+    """Count the names of the list that are in the ledger, and name some that are not."""
+    missing = found.missing
+    there = f"{len(found.found):,} of {len(found.found) + len(missing):,}"
+    more = f" and {len(missing) - MAX_NAMED:,} more" if len(missing) > MAX_NAMED else ""
+    not_found = f"; not found: {', '.join(missing[:MAX_NAMED])}{more}" if missing else ""
+    return f"Names listed and in the ledger: {there}{not_found}."
 
 
 def _held_before(found: Screening, row: int, unit: Unit) -> str:
@@ -371,7 +212,7 @@ def _held_before(found: Screening, row: int, unit: Unit) -> str:
         output = int(graph.names.party[found.taint.nodes[row]])
         spent = not ledger.has_rings and np.any(ledger.input_output == output)
         if spent and ledger.output_value is not None:
-            value = _amount(ledger.output_value[output], unit)
+            value = shown_amount(ledger.output_value[output], unit)
             return f"the {value} it held before it was spent"
     return "what it held before; it holds nothing at the end of the window"
 
@@ -383,7 +224,8 @@ def _found(found: Screening, limit: int, unit: Unit, title: str = "What was foun
     what = "holding money at the end" if found.every else "named"
     count = int(found.reached().sum())
     some = f"{len(found):,} node{'' if len(found) == 1 else 's'}"
-    lines = [f"Of {some} {what}, {count:,} hold or held money from the list by some rule."]
+    holds = "holds or held" if count == 1 else "hold or held"
+    lines = [f"Of {some} {what}, {count:,} {holds} money from the list by some rule."]
     lines += [_deposit_words(found, name) for name in found.deposits]
     lines += _apart(found, unit)
     lines += [f"{policy}: {POLICIES[policy].meaning}" for policy in found.policies if len(every)]
@@ -415,40 +257,46 @@ def _deposit_words(found: Screening, name: str) -> str:
 
 
 def _apart(found: Screening, unit: Unit) -> Iterator[str]:
-    """Describe what is set apart: burned money, dust, and what one rule alone finds."""
+    """Describe what is set apart: burned money and dust."""
     policy = found.policies[0]
     for which, words in (
         (found.burned, "burned, so nobody holds it"),
-        (found.is_dust() & ~found.burned, f"dust, below {_amount(found.dust, unit)} each"),
+        (found.is_dust() & ~found.burned, f"dust, below {shown_amount(found.dust, unit)} each"),
     ):
         rows = np.flatnonzero(which & found.reached())
         if len(rows):
             much = sum(found.amounts(policy, rows))
             yield (
                 f"Apart: {len(rows):,} node{'' if len(rows) == 1 else 's'}, {words}; listed there "
-                f"by {policy}: {_amount(much, unit)}."
+                f"by {policy}: {shown_amount(much, unit)}."
             )
-    if len(alone := found.only_mixed()):
-        names = first_few(found.graph.names.of(found.taint.nodes[alone]).to_pylist(), MAX_NAMED)
-        units = [policy for policy in found.policies if POLICIES[policy].kind != "walk"]
-        mixing = [policy for policy in found.policies if policy not in units]
-        yield (
-            f"{names}: only {' and '.join(mixing)} find{'s' if len(mixing) == 1 else ''} listed "
-            f"money there; the rules that follow single units ({', '.join(units)}) find none. Such "
-            "a match may be a false positive."
-        )
+
+
+def _only_mixed(found: Screening) -> list[str]:
+    """Warn, in one sentence, of matches found only by rules that mix money."""
+    alone = found.only_mixed()
+    if not len(alone):
+        return []
+    names = first_few(found.graph.names.of(found.taint.nodes[alone]).to_pylist(), MAX_NAMED)
+    units = [policy for policy in found.policies if POLICIES[policy].kind != "walk"]
+    mixing = [policy for policy in found.policies if policy not in units]
+    return [
+        f"{names}: only {' and '.join(mixing)} find{'s' if len(mixing) == 1 else ''} listed "
+        f"money there; the rules that follow single units ({', '.join(units)}) find none. Such "
+        "a match may be a false positive."
+    ]
 
 
 def _in_all(found: Screening, unit: Unit) -> str:
     whole = sum(found.taint.balance.ints())
     parts = [
-        f"{row['policy']} {_amount(row['screened'], unit)}"
+        f"{row['policy']} {shown_amount(row['screened'], unit)}"
         + (f" ({row['screened'] / whole:.2%})" if whole else "")
         for row in found.totals()
     ]
     assumed = sum(found.assumed.ints())
-    part = assumed_words(whole, assumed, _amount(assumed, unit))
-    return f"Of the {_amount(whole, unit)} they hold in all{part}, listed: {'; '.join(parts)}."
+    part = assumed_words(whole, assumed, shown_amount(assumed, unit))
+    return f"Of the {shown_amount(whole, unit)} they hold in all{part}, listed: {'; '.join(parts)}."
 
 
 def _rows(found: Screening, rows: Ints, unit: Unit) -> list[tuple[str, ...]]:
@@ -463,7 +311,9 @@ def _rows(found: Screening, rows: Ints, unit: Unit) -> list[tuple[str, ...]]:
             for p in found.requested
         ]
         name = f"{names[k]} *" if found.listed[row] else names[k]
-        held = [_amount(balance[k], unit)] + ([_amount(assumed[k], unit)] if any(assumed) else [])
+        held = [shown_amount(balance[k], unit)] + (
+            [shown_amount(assumed[k], unit)] if any(assumed) else []
+        )
         cells.append((name, *held, *shares))
     return cells
 
@@ -477,7 +327,7 @@ def _rules(found: Screening, unit: Unit) -> Section:
     keys = ("listed", "screened", "other_sinks", "fees", "unspendable", "relisted")
     rows = []
     for row in found.totals():
-        cells = ["-" if row[key] is None else _amount(row[key], unit) for key in keys]
+        cells = ["-" if row[key] is None else shown_amount(row[key], unit) for key in keys]
         if total:
             cells[1] += f"\n{row['screened'] / total:.2%}"
         rows.append((row["policy"], *cells))
@@ -490,7 +340,10 @@ def _rules(found: Screening, unit: Unit) -> Section:
             "are the rest of the ledger."
         )
     if len(whole) < len(found.policies):
-        lines.append("-: haircut and poison follow no single units, so these do not add up.")
+        lines.append(
+            "Where there is a dash: haircut and poison follow no single units, so their amounts "
+            "do not add up."
+        )
     columns = tuple((name, LEFT if name == "policy" else RIGHT) for name in names)
     return Section("By which rule", tuple(lines), columns=columns, rows=tuple(rows))
 
@@ -525,7 +378,7 @@ def _certainty(found: Screening) -> tuple[str, ...]:
         lines.append(f"{PROPORTIONAL.column}: {off} (1 is all of a balance). This is proven.")
     exact = [policy for policy in found.policies if policy != PROPORTIONAL.column]
     if exact:
-        lines.append(f"{', '.join(exact)}: exact, in whole units of the smallest coin.")
+        lines.append(f"{', '.join(exact)}: exact, in whole smallest units of the money.")
     if sum(found.taint.balance.ints()) >= MANY_DIGITS:
         lines.append("Amounts of more than 15 digits are rounded here; a .csv has every digit.")
     nulls = int(np.isnan(found.shares[found.policies[0]]).sum())
@@ -546,7 +399,7 @@ def _made(found: Screening, listing: ListFile, made_by: Mapping[str, object]) ->
         f"list {listing.name}: SHA-256 {listing.sha256}",
         f"names of the list: {len(found.found):,} in the ledger, {len(found.missing):,} not in it"
         + (f" ({first_few(found.missing)})" if found.missing else ""),
-        "window: " + "; ".join(_span(window, name) for name in ("height", "time")),
+        "window: " + "; ".join(window_words(window, name) for name in ("height", "time")),
         *(f"ledger {i['file']}: SHA-256 {i['sha256']}" for i in inputs),
         "settings: "
         + ", ".join(f"{k} {v}" for k, v in found.graph.settings.items() if v is not None),
@@ -556,26 +409,5 @@ def _made(found: Screening, listing: ListFile, made_by: Mapping[str, object]) ->
     return Section("How it was made", tuple(lines))
 
 
-def _span(window: Mapping[str, object], name: str) -> str:
-    first, last = window[f"first_{name}"], window[f"last_{name}"]
-    if first is None:
-        return f"{name}s not known"
-    if name == "time" and isinstance(first, int) and isinstance(last, int):
-        return f"times {moment_words(first)} to {moment_words(last)}"
-    return f"{name}s {first} to {last}"
-
-
 def _cell(share: float, amount: float, unit: Unit) -> str:
-    return "-" if np.isnan(share) else f"{share:.2%}\n{_amount(amount, unit)}"
-
-
-def _amount(value: float, unit: Unit) -> str:
-    """Format an amount; beyond 15 digits it is rounded, while files have every digit."""
-    if isinstance(value, float) and np.isnan(value):
-        return "-"
-    if unit.decimals:  # shares of amounts are rounded to the smallest unit
-        return unit.words(round(value), significant=6 if abs(value) >= MANY_DIGITS else None)
-    if abs(value) >= MANY_DIGITS:
-        return f"{value:.6g} {unit.symbol}".rstrip()
-    number = f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
-    return f"{number} {unit.symbol}".rstrip()
+    return "-" if np.isnan(share) else f"{share:.2%}\n{shown_amount(amount, unit)}"

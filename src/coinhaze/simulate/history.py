@@ -8,6 +8,10 @@ stretches of real blocks, 100000 to 104000 (2011, 24,194 transactions) and 56006
 - inputs and outputs per transaction: the shares with 1, 2, 3 and 4 as measured, and a Pareto tail
   from 5 on with the measured mean;
 - outputs that can never be spent: none in 2011, 5.0 % in 2019;
+- types of scripts that payments pay to: p2pkh in 2011; of 49,866 outputs in 2019, 0.28 % p2pk,
+  46.15 % p2pkh, 47.95 % p2sh, 5.47 % p2wpkh, 0.15 % p2wsh and none p2tr, which came later;
+- of coinbases, assumed: p2pk in 2011, as the first miners wrote them (the data have addresses, and
+  these do not tell it from p2pkh), and in 2019 the shares of payments;
 - ages of coins when they are spent, counted in coins made since: log-uniform up to a tenth of all
   coins made, as in 2011, where 200 is the median; the least age grows so that a quarter of inputs
   spend coins of the same four blocks, as in 2019.
@@ -30,7 +34,13 @@ import numpy as np
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UsageError
 from coinhaze.ledger.coin_blocks import CoinBlocks
-from coinhaze.simulate.history_kernels import COINS, MAX_INPUTS, MAX_OUTPUTS, make_blocks
+from coinhaze.simulate.history_kernels import (
+    COINS,
+    MAX_INPUTS,
+    MAX_OUTPUTS,
+    draw_scripts,
+    make_blocks,
+)
 
 NAME = "bitcoin-history"
 HEIGHTS = 900_000
@@ -53,6 +63,10 @@ _OUTS = (
 # Of all outputs, 2.501 a transaction in 2019; the first can always be spent.
 _LOST = (0.0, 0.0497 * 2.501 / 1.501)
 _OLDER = 0.03
+# Shares of outputs by the type of their script: p2pk, p2pkh, p2sh, p2wpkh, p2wsh.
+_LATE = (0.0028, 0.4615, 0.4795, 0.0547, 0.0015)
+_PAID = ((0.0, 1.0, 0.0, 0.0, 0.0), _LATE)
+_MINED = ((1.0, 0.0, 0.0, 0.0, 0.0), _LATE)
 
 
 def bitcoin_history(blocks: int, *, seed: int = 1) -> Iterator[CoinBlocks]:
@@ -139,6 +153,9 @@ def _part(
         spendable,
         np.random.default_rng([seed, first]),
     )
+    scripts = np.empty(o, dtype=np.uint8)
+    paid, mined = (np.cumsum(_between(ends, share), axis=1) for ends in (_PAID, _MINED))
+    draw_scripts(sizes, outputs, ids, paid, mined, scripts)
     numbers = np.arange(first, first + len(sizes))
     coinbase = np.zeros(t, dtype=np.bool_)
     coinbase[np.concatenate([[0], np.cumsum(sizes)[:-1]])] = True
@@ -156,6 +173,7 @@ def _part(
         made_vouts=made_vouts[:o],
         made_values=made_values[:o],
         made_spendable=spendable[:o],
+        made_scripts=scripts,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coinhaze.kernels import kernel
+from coinhaze.ledger.script_types import P2PK
 from coinhaze.solve.sketch.kernels import mix
 
 # Shares of transactions with 1, 2, 3, 4 and more inputs, then outputs; the slope of the tail.
@@ -153,3 +154,30 @@ def make_blocks(
             state[TRANSACTIONS] += 1
         sizes[b] = t if b == 0 else t - sizes[:b].sum()
     return t, i, o
+
+
+def _outputs(sizes, outputs, *rest):
+    return 8 * int(outputs[: int(sizes.sum())].sum())
+
+
+@kernel(entries=_outputs)
+def draw_scripts(sizes, outputs, ids, paid, mined, scripts):
+    """Draw the type of every output's script by a hash of its transaction's id and its number.
+
+    `paid` and `mined` are, for each block, the shares of the types up to each, from p2pk on.
+    """
+    t = o = 0
+    for b in range(len(sizes)):
+        for k in range(sizes[b]):
+            for q in range(outputs[t]):
+                u = np.float64(mix(ids[t, 3] + np.uint64(q)) >> np.uint64(11)) * 2.0**-53
+                code = 0
+                if k == 0:
+                    while code < mined.shape[1] - 1 and u >= mined[b, code]:
+                        code += 1
+                else:
+                    while code < paid.shape[1] - 1 and u >= paid[b, code]:
+                        code += 1
+                scripts[o] = P2PK + code
+                o += 1
+            t += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,10 +18,10 @@ from coinhaze.measures.scores import not_reached
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.rounding import Rounding, summing, terms_of
 from coinhaze.solve.pool import UNLIMITED, Budget
-from coinhaze.solve.pool.threads import together
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.sums import Sums
+from coinhaze.threads import together
 
 CERTIFICATE = 1e-9
 # A row that lacks no more than this is whole: it moves bits by less than 1e-7.
@@ -80,7 +79,7 @@ def certified(
 
     # A few rows at a time stay in a cache from one operation to the next.
     parts = [slice(first, first + PART) for first in range(0, len(counts), PART)]
-    together([partial(bound, part) for part in parts], budget)
+    together([partial(bound, part) for part in parts], budget.threads)
     spread = query.spread
     exposure = low_exposure = high_exposure = None
     if chain.listed:
@@ -94,7 +93,7 @@ def certified(
     columns_by_row: list[Callable[[], Any]] = [partial(spread, v) for v in found_by_state]
     columns_by_row += [query.steps, lambda: _outcomes_by_row(query, columns, sums)]
     has_parts = len(query.rows) // PART  # small columns start no threads
-    by_row = together(columns_by_row, budget if has_parts else replace(budget, threads=1))
+    by_row = together(columns_by_row, budget.threads if has_parts else 1)
     scores = Scores(
         chain=chain,
         nodes=query.rows,

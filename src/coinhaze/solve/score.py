@@ -39,6 +39,7 @@ from coinhaze.solve.pool.limits import GPU, THREADS, Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import DRAWS
 from coinhaze.solve.source import Prepared, Source, only, structure_of
+from coinhaze.threads import at_most
 
 # The published conventions: the zero address is an account, tables are topped up, fees kept by
 # transactions count as unspent, and the series stops at 0.001.
@@ -213,7 +214,8 @@ def _ask(
     )
     if isinstance(source, Prepared) and budget.backend == THREADS:
         budget = replace(budget, backend=source.backend)
-    structure = structure_of(source, budget=budget, **settings)
+    with at_most(budget.threads):
+        structure = structure_of(source, budget=budget, **settings)
     chain = structure.chain
     rows = rows_of(chain.graph, options.nodes)
     choice = choose(

@@ -20,7 +20,7 @@ from coinhaze.store.checks import account_completeness
 from coinhaze.store.coins import coin_ledger
 from coinhaze.store.store import Store
 from coinhaze.store.unknown_values import ledger_without_unknown
-from coinhaze.units import Unit, unit_of_token
+from coinhaze.units import Unit, find_token, token_words, unit_of_token
 
 
 def read_store(
@@ -174,13 +174,14 @@ def opening_balances(
 def _token(store: Store, token: str | None) -> str:
     tokens = [t for (t,) in store.ask("SELECT DISTINCT token FROM transfers ORDER BY token")]
     holder = "the store holds" if store.path else "the files hold"
+    has = first_few([token_words(each) for each in tokens])
     if token is None:
         if len(tokens) > 1:
             raise UsageError(
-                f"{holder} {len(tokens)} tokens ({first_few(tokens)}): name one (--token on "
-                "the command line)"
+                f"{holder} {len(tokens)} tokens ({has}): name one (--token on the command line)"
             )
         return tokens[0] if tokens else ""
-    if token.lower() not in tokens:
-        raise UsageError(f"{holder} no token {token!r}: there is {first_few(tokens)}")
-    return token.lower()
+    meant = find_token(token, tokens)
+    if meant is None:
+        raise UsageError(f"{holder} no token {token!r}: there is {has}")
+    return meant

@@ -106,8 +106,13 @@ def find_coin(graph: TransactionGraph, name: str, *, label: str | None = None) -
 
 def coin_ledger(graph: TransactionGraph) -> CoinLedger:
     """Return the ledger of a coin view in which spends of coins are visible."""
-    if not isinstance(graph.ledger, CoinLedger) or graph.settings.get("view") != "coin":
-        raise UsageError("a wallet's coins are found in the coin view of a ledger of coins")
+    if not isinstance(graph.ledger, CoinLedger):
+        raise UsageError(
+            "a wallet holds coins, and this is a ledger of accounts: origins, screen and "
+            "destinations take an account"
+        )
+    if graph.settings.get("view") != "coin":
+        raise UsageError("a wallet's coins are found in the coin view: leave out view")
     if graph.ledger.has_rings:
         raise UsageError("rings do not tell which coins are spent: no coin of theirs can be found")
     return graph.ledger
@@ -264,7 +269,7 @@ def _mined_words(ledger: CoinLedger, tx: int, source: str, labels: Mapping[str, 
     paid = [address_of(ledger, int(k)) for k in np.flatnonzero(ledger.output_tx == tx)]
     known = [labels[owner] for owner in paid if owner is not None and owner in labels]
     by = f" by {known[0]}" if known else ""
-    height = ledger.heights[tx].as_py() if ledger.has_heights else None
+    height = ledger.block_heights[tx].as_py()
     block = "" if height is None else f" in block {height}"
     return f"newly mined{by}{block}: {source}"
 

@@ -27,8 +27,9 @@ from coinhaze.wallet.words import (
     number_of,
     numbers_of,
     observed_words,
+    parties_by_what,
+    party_words,
     percent,
-    short_name,
     value_words,
     verdict_words,
     what_bits_are,
@@ -206,12 +207,16 @@ def _origins(wallet: Wallet) -> Section:
 
 def _knows(wallet: Wallet, unit: Unit) -> Section:
     knowledge = wallet.parties.knowledge
+    knowing: dict[tuple[str, ...], list[str]] = {}
+    for party, coins in knowledge.known.items():
+        knowing.setdefault(coins, []).append(party)
     rows = []
-    for party, coins in list(knowledge.known.items())[:MAX_ROWS]:
+    for coins, parties in list(knowing.items())[:MAX_ROWS]:
         unknown = [h.coin for h in wallet.holdings if h.coin.name not in coins]
         values = [coin.value for coin in unknown]
         worth = None if None in values else sum(value or 0 for value in values)
-        rows.append((party, numbers_of(wallet, coins), f"{len(unknown)}", value_words(worth, unit)))
+        known = numbers_of(wallet, coins)
+        rows.append((_parties(parties), known, f"{len(unknown)}", value_words(worth, unit)))
     nobody = [h.coin.name for h in wallet.holdings if not knowledge.knows(h.coin.name)]
     lines = [
         "A payer knows the coin it paid, and those you paid know the coins you paid with. Name "
@@ -229,6 +234,9 @@ def _knows(wallet: Wallet, unit: Unit) -> Section:
         for group in linked
         if len(group) > 1
     ]
+    left = sum(len(parties) for parties in list(knowing.values())[MAX_ROWS:])
+    if left:
+        lines.append(f"{left:,} more parties know other coins: the JSON (--json) has them.")
     lines += [f"{note}." for note in wallet.parties.notes]
     columns = (
         ("party", LEFT),
@@ -239,6 +247,12 @@ def _knows(wallet: Wallet, unit: Unit) -> Section:
     return Section(
         "Who knows which coins", tuple(lines), columns=columns if rows else (), rows=tuple(rows)
     )
+
+
+def _parties(names: Sequence[str]) -> str:
+    """Name parties that know the same in full, and count those that do not fit."""
+    more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
 
 
 def _groups(wallet: Wallet, unit: Unit) -> list[Section]:
@@ -305,9 +319,11 @@ def _proposal(wallet: Wallet, proposal: Proposal, unit: Unit) -> Section:
     columns += [("exposure", RIGHT)] if exposed else []
     among = f"{2.0**answer.after.bits:,.1f}"
     lines = [
-        f"{short_name(one.party)}: {numbers_of(wallet, one.unknown)} worth "
-        f"{value_words(one.unknown_value, unit)} stay unknown to it."
-        for one in proposal.disclosure.learns
+        f"{party_words(names)}: {numbers_of(wallet, one.unknown)} worth "
+        f"{value_words(one.unknown_value, unit)} "
+        f"{'stays' if len(one.unknown) == 1 else 'stay'} unknown to "
+        f"{'it' if len(names) == 1 else 'each of them'}."
+        for names, one in parties_by_what(proposal.disclosure.learns)
         if one.unknown
     ]
     lines.append(f"Every payment of it would be as uncertain as among {among} equal origins.")

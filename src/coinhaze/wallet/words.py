@@ -267,19 +267,43 @@ def change_words(proposal: Proposal, unit: Unit) -> Iterator[str]:
 def learns_words(
     wallet: Wallet, learns: Sequence[Learnt], unit: Unit, *, limit: int | None = None
 ) -> str:
-    """Describe who learns what, those who are not paid first."""
-    ordered = sorted(learns, key=lambda one: one.is_payee)
-    parts = [_learnt(wallet, one, unit) for one in ordered[:limit]]
-    left = len(ordered) - len(parts)
-    return "; ".join(parts) + (f"; and {left:,} more" if left else "")
+    """Describe who learns what, those who are not paid first; the same is said once for all."""
+    groups = parties_by_what(learns)
+    parts = [_learnt(wallet, names, one, unit) for names, one in groups[:limit]]
+    left = sum(len(names) for names, _ in groups[len(parts) :])
+    more = f"; {left:,} other {'party learns' if left == 1 else 'parties learn'} something else"
+    return "; ".join(parts) + (more if left else "")
 
 
-def _learnt(wallet: Wallet, one: Learnt, unit: Unit) -> str:
+def parties_by_what(learns: Sequence[Learnt]) -> list[tuple[list[str], Learnt]]:
+    """Group the parties that learn the same; those that are paid come last."""
+    groups: dict[tuple[object, ...], tuple[list[str], Learnt]] = {}
+    for one in sorted(learns, key=lambda one: one.is_payee):
+        same = (one.is_payee, one.coins, one.then_value, one.now_value, one.unknown)
+        groups.setdefault(same, ([], one))[0].append(one.party)
+    return list(groups.values())
+
+
+def party_words(names: Sequence[str]) -> str:
+    """Name a few of several parties, and count the others.
+
+    >>> party_words(["ann"]), party_words(["ann", "ben"]), party_words(["ann", "ben", "cy"])
+    ('ann', 'ann and ben', 'ann and 2 other parties')
+    """
+    if len(names) > 2:
+        return f"{short_name(names[0])} and {len(names) - 1:,} other parties"
+    return " and ".join(map(short_name, names))
+
+
+def _learnt(wallet: Wallet, names: Sequence[str], one: Learnt, unit: Unit) -> str:
     coins = [name for name in one.coins if name != CHANGE]
     parts = [numbers_of(wallet, coins)] if coins else []
     parts += ["the change"] if len(coins) < len(one.coins) else []
     paid = " (paid)" if one.is_payee else ""
-    return f"{short_name(one.party)}{paid} learns {' and '.join(parts)} ({worth_learnt(one, unit)})"
+    verb = "learns" if len(names) == 1 else "learn"
+    each = "" if len(names) == 1 else " each"
+    worth = worth_learnt(one, unit)
+    return f"{party_words(names)}{paid}{each} {verb} {' and '.join(parts)} ({worth})"
 
 
 def worth_learnt(one: Learnt, unit: Unit) -> str:

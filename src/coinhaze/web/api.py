@@ -16,6 +16,7 @@ from coinhaze.explore.query import (
     CompareQuery,
     Id,
     JobQuery,
+    Model,
     PageQuery,
     ScreenQuery,
     SearchQuery,
@@ -29,7 +30,6 @@ from coinhaze.explore.query import (
 )
 from coinhaze.explore.walked import coin_of
 from coinhaze.web import replies, schema
-from coinhaze.web.answers import Answer, Answers
 from coinhaze.web.replies import Served
 from coinhaze.web.schema import CODES, Refused, refusal_of
 
@@ -104,6 +104,97 @@ async def _no_query(request: Request) -> None:
         )
 
 
+Method = Callable[..., Any]  # of an Explorer
+# What a GET answers about a ledger: the last part of its address, and what works it out.
+OF_LEDGERS: tuple[tuple[str, Method, type[Model], type[Model], str], ...] = (
+    ("histogram", Explorer.histogram, Settings, models.Histogram, "Coins by bits."),
+    ("density", Explorer.density, Settings, models.Density, "Coins by bits and steps."),
+    ("table", Explorer.table, TableQuery, models.TablePage,
+     "Rows of a ledger's table: sorted, filtered, a page at a time."),
+)  # fmt: skip
+OF_COINS: tuple[tuple[str, Method, type[Model], type[Model], str], ...] = (
+    ("", Explorer.coin, CoinQuery, models.CoinAnswer,
+     "Where a coin's money came from: bits, origins, flow, exposure."),
+    ("/comparators", Explorer.comparators, Settings, models.Comparators,
+     "The same coin under other rules and measures."),
+    ("/shared", Explorer.shared, SharedQuery, models.SharedAnswer,
+     "What a coin has in common with another one."),
+    ("/destinations", Explorer.destinations, CoinQuery, models.DestinationsAnswer,
+     "Where the money that a coin, account, address or transaction had went."),
+)  # fmt: skip
+GROUPS: tuple[tuple[str, models.GroupKind, str], ...] = (
+    ("addresses", "address", "An address: its coins together and one by one."),
+    ("transactions", "transaction",
+     "A transaction: what it spends, and the coins it makes."),
+    ("blocks", "block", "A block, by height or hash: the coins it makes."),
+)  # fmt: skip
+# What is sent in a body: coins and lists of names are nothing for an address.
+POSTED: tuple[tuple[str, Method, type[Model], type[Model], str], ...] = (
+    ("what-if", Explorer.what_if, WhatIfQuery, models.WhatIfAnswer,
+     "What spending coins together would do to bits and exposure."),
+    ("wallet", Explorer.wallet, WalletQuery, models.WalletAnswer,
+     "A wallet's coins, what goes with what, and what to spend."),
+    ("screen", Explorer.screen, ScreenQuery, models.ScreenAnswer,
+     "How much of what nodes hold came from a list: the statement of `coinhaze screen --json`."),
+)  # fmt: skip
+
+
+def _add_routes() -> None:
+    """Add a route for each row of the tables above."""
+    for path, method, query, model, words in OF_LEDGERS:
+        route = _named(_of_ledger(method), method.__name__, words, Annotated[query, Query()])
+        _get(f"{OF}/{path}", model)(route)
+    for path, method, query, model, words in OF_COINS:
+        route = _named(_of_coin(method), method.__name__, words, Annotated[query, Query()])
+        _get(COIN + path, model)(route)
+    for path, kind, words in GROUPS:
+        _get(f"{OF}/{path}/{{name}}", models.GroupAnswer)(
+            _named(_of_group(kind), kind, words, Page)
+        )
+    for path, method, query, model, words in POSTED:
+        _post(f"{OF}/{path}", model)(_named(_of_ledger(method), method.__name__, words, query))
+
+
+def _named(route: Route, name: str, words: str, query: object) -> Route:
+    """Give a route the name and words that the schema says, and the query that it reads."""
+    route.__name__, route.__doc__ = name, words
+    route.__annotations__["query"] = query
+    return route
+
+
+def _of_ledger(method: Method) -> Method:
+    async def route(answers: Served, request: Request, ledger: Ledger, query: Any) -> Response:
+        return replies.data(request, await answers.ask(ledger, method, query))
+
+    return route
+
+
+def _of_coin(method: Method) -> Method:
+    async def route(
+        answers: Served, request: Request, ledger: Ledger, name: Thing, query: Any
+    ) -> Response:
+        found = await answers.ask(ledger, method, name_in_path(name), query)
+        return replies.data(request, found)
+
+    return route
+
+
+def _of_group(kind: models.GroupKind) -> Method:
+    async def route(
+        answers: Served, request: Request, ledger: Ledger, name: Thing, query: Any
+    ) -> Response:
+        found = await answers.ask(
+            ledger, Explorer.group, kind, name_in_path(name), query.settings, after=query.after,
+            limit=query.limit,
+        )  # fmt: skip
+        return replies.data(request, found)
+
+    return route
+
+
+_add_routes()
+
+
 @router.get("/ledgers", response_model=models.Ledgers, responses=_errors())
 async def ledgers(answers: Served) -> Response:
     """All ledgers being served, with their states."""
@@ -124,80 +215,12 @@ async def ledger(
     return replies.data(request, await answers.ledger(ledger, query))
 
 
-@_get(f"{OF}/histogram", models.Histogram)
-async def histogram(
-    answers: Served, request: Request, ledger: Ledger, query: SettingsQuery
-) -> Response:
-    """Coins by bits."""
-    return replies.data(request, await answers.ask(ledger, Explorer.histogram, query))
-
-
-@_get(f"{OF}/density", models.Density)
-async def density(
-    answers: Served, request: Request, ledger: Ledger, query: SettingsQuery
-) -> Response:
-    """Coins by bits and steps."""
-    return replies.data(request, await answers.ask(ledger, Explorer.density, query))
-
-
 @_get("/compare", models.Comparison)
 async def compare(
     answers: Served, request: Request, query: Annotated[CompareQuery, Query()]
 ) -> Response:
     """Up to five ledgers side by side; `l` is their ids with commas between."""
     return replies.data(request, await answers.compare(query))
-
-
-@_get(COIN, models.CoinAnswer)
-async def coin(
-    answers: Served,
-    request: Request,
-    ledger: Ledger,
-    name: Thing,
-    query: Annotated[CoinQuery, Query()],
-) -> Response:
-    """Where a coin's money came from: bits, origins, flow, exposure."""
-    return replies.data(
-        request, await answers.ask(ledger, Explorer.coin, name_in_path(name), query)
-    )
-
-
-@_get(f"{COIN}/comparators", models.Comparators)
-async def comparators(
-    answers: Served, request: Request, ledger: Ledger, name: Thing, query: SettingsQuery
-) -> Response:
-    """The same coin under other rules and measures."""
-    return replies.data(
-        request, await answers.ask(ledger, Explorer.comparators, name_in_path(name), query)
-    )
-
-
-@_get(f"{COIN}/shared", models.SharedAnswer)
-async def shared(
-    answers: Served,
-    request: Request,
-    ledger: Ledger,
-    name: Thing,
-    query: Annotated[SharedQuery, Query()],
-) -> Response:
-    """What a coin has in common with another one."""
-    return replies.data(
-        request, await answers.ask(ledger, Explorer.shared, name_in_path(name), query)
-    )
-
-
-@_get(f"{COIN}/destinations", models.DestinationsAnswer)
-async def destinations(
-    answers: Served,
-    request: Request,
-    ledger: Ledger,
-    name: Thing,
-    query: Annotated[CoinQuery, Query()],
-) -> Response:
-    """Where the money that a coin, account, address or transaction had went."""
-    return replies.data(
-        request, await answers.ask(ledger, Explorer.destinations, name_in_path(name), query)
-    )
 
 
 @_get(f"{COIN}/origins", models.OriginsPage)
@@ -221,56 +244,12 @@ async def origins_csv(
     return await replies.csv(batches, f"{ledger}-origins")
 
 
-async def _group(
-    answers: Answers, kind: models.GroupKind, ledger: str, name: str, query: PageQuery
-) -> Answer[models.GroupAnswer]:
-    return await answers.ask(
-        ledger, Explorer.group, kind, name_in_path(name), query.settings, after=query.after,
-        limit=query.limit,
-    )  # fmt: skip
-
-
 @_get(f"{OF}/search", models.SearchAnswer)
 async def search(
     answers: Served, request: Request, ledger: Ledger, query: Annotated[SearchQuery, Query()]
 ) -> Response:
     """Find a coin, transaction, address, account or block by what a person pasted."""
     return replies.data(request, await answers.ask(ledger, Explorer.search, query.q))
-
-
-@_get(f"{OF}/addresses/{{name}}", models.GroupAnswer)
-async def address(
-    answers: Served, request: Request, ledger: Ledger, name: Thing, query: Page
-) -> Response:
-    """An address: its coins together and one by one."""
-    found = await _group(answers, "address", ledger, name, query)
-    return replies.data(request, found)
-
-
-@_get(f"{OF}/transactions/{{name}}", models.GroupAnswer)
-async def transaction(
-    answers: Served, request: Request, ledger: Ledger, name: Thing, query: Page
-) -> Response:
-    """A transaction: what it spends, and the coins it makes."""
-    found = await _group(answers, "transaction", ledger, name, query)
-    return replies.data(request, found)
-
-
-@_get(f"{OF}/blocks/{{name}}", models.GroupAnswer)
-async def block(
-    answers: Served, request: Request, ledger: Ledger, name: Thing, query: Page
-) -> Response:
-    """A block, by height or hash: the coins it makes."""
-    found = await _group(answers, "block", ledger, name, query)
-    return replies.data(request, found)
-
-
-@_get(f"{OF}/table", models.TablePage)
-async def table(
-    answers: Served, request: Request, ledger: Ledger, query: Annotated[TableQuery, Query()]
-) -> Response:
-    """Rows of a ledger's table: sorted, filtered, a page at a time."""
-    return replies.data(request, await answers.ask(ledger, Explorer.table, query))
 
 
 @router.get(f"{OF}/table.csv", response_class=Response, responses=OF_LEDGER | CSV)
@@ -281,26 +260,6 @@ async def table_csv(
     return await replies.csv(
         await answers.batches(ledger, Explorer.table_batches, query), f"{ledger}-table"
     )
-
-
-@_post(f"{OF}/what-if", models.WhatIfAnswer)
-async def what_if(
-    answers: Served, request: Request, ledger: Ledger, query: WhatIfQuery
-) -> Response:
-    """What spending coins together would do to bits and exposure."""
-    return replies.data(request, await answers.ask(ledger, Explorer.what_if, query))
-
-
-@_post(f"{OF}/wallet", models.WalletAnswer)
-async def wallet(answers: Served, request: Request, ledger: Ledger, query: WalletQuery) -> Response:
-    """A wallet's coins, what goes with what, and what to spend."""
-    return replies.data(request, await answers.ask(ledger, Explorer.wallet, query))
-
-
-@_post(f"{OF}/screen", models.ScreenAnswer)
-async def screen(answers: Served, request: Request, ledger: Ledger, query: ScreenQuery) -> Response:
-    """How much of what nodes hold came from a list: the statement of `coinhaze screen --json`."""
-    return replies.data(request, await answers.ask(ledger, Explorer.screen, query))
 
 
 @_post(f"{OF}/walk", models.WalkAnswer)

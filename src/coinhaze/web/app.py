@@ -35,23 +35,16 @@ _log = logging.getLogger("coinhaze.web")
 
 
 def make_app(
-    registry: LedgerRegistry,
+    served: LedgerRegistry | Answers,
     *,
     token: str,
     hosts: Hosts | None = None,
     limits: Limits | None = None,
 ) -> Guard:
     """Make the ASGI app that serves ledgers to those who have the token."""
-    return guarded(Answers(registry), token=token, hosts=hosts, limits=limits)
-
-
-def guarded(
-    answers: Answers, *, token: str, hosts: Hosts | None = None, limits: Limits | None = None
-) -> Guard:
-    """Put pages and API of some answers behind the guard."""
+    answers = served if isinstance(served, Answers) else Answers(served)
     inner = make_inner(answers)
-    show = problem_page
-    return Guard(inner, token=token, hosts=hosts or Hosts(), limits=limits, show=show)
+    return Guard(inner, token=token, hosts=hosts or Hosts(), limits=limits, show=problem_page)
 
 
 def make_inner(answers: Answers) -> FastAPI:

@@ -100,7 +100,7 @@ class Entry:
             self._seen = None
 
     def prepare(self, progress: Progress) -> None:
-        """Build, score and keep the ledger, unless that is done; then open it."""
+        """Build, score and cache the ledger, unless that is done; then open it."""
         progress(0.0)
         if self._cache().facts() is None and not self._is_light():
             score_apart(
@@ -115,7 +115,7 @@ class Entry:
         progress(1.0)
 
     def _open(self, files: object) -> CachedLedger | None:
-        """Open what is kept, or build what is light; None, with what is wrong noted, if neither."""
+        """Open what is cached, or build what is light; if neither, note what is wrong."""
         self._tried = time.monotonic()
         if files is None or (self._wrong is not None and self._wrong[0] == files):
             return None

@@ -35,7 +35,7 @@ from coinhaze.formats.lists.knowledge import read_listed
 from coinhaze.formats.lists.labels import read_labels
 from coinhaze.history.files import is_history
 from coinhaze.nodes.http import shown_url
-from coinhaze.screening.report import ListFile
+from coinhaze.screening.statement import ListFile
 from coinhaze.solve.progress import Progress
 from coinhaze.store.sync import is_node
 from coinhaze.web.history_state import HistoryEntry, OpenHistory
@@ -193,9 +193,9 @@ class LedgerRegistry:
         return found[1]
 
     def prepare(self, ledger: str, settings: Settings, progress: Progress) -> None:
-        """Open, build and score a ledger and keep that; long. Stops where `progress` raises.
+        """Open, build and score a ledger and cache that; long. Stops where `progress` raises.
 
-        Settings other than the ledger's own are scored too, in this process, and not kept.
+        Settings other than the ledger's own are scored too, in this process, and not cached.
         """
         if ledger in self._sources:
             raise UsageError("a chain that is walked back is not scored: look at one coin")

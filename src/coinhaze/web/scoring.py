@@ -37,7 +37,7 @@ def score_apart(
     scoring: Mapping[str, Any],
     progress: Progress,
 ) -> None:
-    """Build, score and keep a ledger in another process; wait for it.
+    """Build, score and cache a ledger in another process; wait for it.
 
     `progress` is called several times a second; when it raises, the process is ended at once and
     the exception goes on. Errors are those of reading, building and scoring.

@@ -14,8 +14,7 @@ from coinhaze.amounts import Bools, Ints
 from coinhaze.explore.coin.exposure import SLACK, Met, is_untouched, met, tell_exposure, threads
 from coinhaze.explore.coin.flow import Opened, coin_node, draw_flow, origin_nodes, straight_flow
 from coinhaze.explore.coin.observers import observed, observed_words
-from coinhaze.explore.coin.origins import NOTHING, OutcomeNames, Row
-from coinhaze.explore.coin.why import why
+from coinhaze.explore.coin.origins import NOTHING, OutcomeNames, Row, why
 from coinhaze.explore.describe import (
     NOT_TOUCHED,
     band_words,
@@ -80,7 +79,7 @@ class Figures:
 
 
 class Question:
-    """One coin under one look: what is needed to answer, found once."""
+    """One coin under one choice of view: what is needed to answer, found once."""
 
     def __init__(
         self,
@@ -90,7 +89,7 @@ class Question:
         node: int,
         exposing: ViewOptions | None = None,
     ) -> None:
-        """Take a node under a look; `exposing` is the look that exposure is computed in."""
+        """Take a node; `exposing` are the view options that exposure is computed with."""
         self.views = views
         self.nodes = nodes
         self.options = options

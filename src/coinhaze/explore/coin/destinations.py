@@ -21,6 +21,7 @@ from coinhaze.explore.coin.flow import (
     straight_flow,
 )
 from coinhaze.explore.coin.origins import NOTHING, Row
+from coinhaze.explore.describe import share_words
 from coinhaze.explore.models import (
     Destination,
     DestinationKind,
@@ -123,6 +124,7 @@ def answer_destinations(
     }
     counted = {kind: (share, places.kinds.count(kind)) for kind, share in totals.items()}
     amount = nodes.index.amount(held)
+    where = where_words(counted, places.missing, share_words)
     return DestinationsAnswer(
         ledger=nodes.ledger,
         digest=digest,
@@ -133,7 +135,7 @@ def answer_destinations(
         held=amount,
         time=nodes.time(node),
         height=nodes.height(node),
-        sentence=f"Of {amount.shown} that it had, {where_words(counted, places.missing)}.",
+        sentence=f"Of {amount.shown} that it had, {where}.",
         totals={kind: min(share, 1.0) for kind, share in totals.items()},
         not_followed=min(places.missing, 1.0),
         reached=reached,

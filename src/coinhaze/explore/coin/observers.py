@@ -1,4 +1,4 @@
-"""One coin's bits to informed observers, and the sentence that says them."""
+"""What informed observers lack to tell one coin's origins, and what two coins have in common."""
 
 from __future__ import annotations
 
@@ -6,9 +6,23 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from coinhaze.explore.models import ObservedBits
+import numpy as np
+
+from coinhaze.errors import UsageError
+from coinhaze.explore.models import (
+    BoundedFigure,
+    CommonOrigin,
+    ObservedBits,
+    SharedAnswer,
+    SharedFigures,
+)
+from coinhaze.explore.query import Settings
+from coinhaze.explore.views import Views
 from coinhaze.measures.by_owner import OwnerOrigins, groupings, observers_sentence, owners_of_row
+from coinhaze.measures.pairs import FIGURES, SourceRow
 from coinhaze.observer.chain import SourceNames
+from coinhaze.report.shared import sentence
+from coinhaze.solve.shared import seen_by
 
 if TYPE_CHECKING:
     from coinhaze.explore.coin.answer import Question
@@ -53,3 +67,41 @@ def observed_words(question: Question, observers: Sequence[ObservedBits]) -> str
     """Say what the naive observer lacks, and what informed ones do; nothing without any."""
     stated = [(each.observer, each.bits) for each in observers if each.bits is not None]
     return observers_sentence(question.figures.bits, stated) if stated else ""
+
+
+def compare_two(
+    views: Views, pair: tuple[Question, Question], settings: Settings, *, limit: int
+) -> SharedAnswer:
+    """Compare two coins under the same view options."""
+    first, second = pair
+    if first.node == second.node:
+        raise UsageError("both names mean the same coin: name another one to compare it with")
+    rows = []
+    for question in pair:
+        question.refuse_lost()
+        order = np.argsort(question.row.outcomes)
+        row = question.row
+        rows.append(SourceRow(row.outcomes[order], row.shares[order], row.missing))
+    one, other = (question.nodes.name(question.node) for question in pair)
+    found = seen_by(first.belief, (one, other), rows, views.observers(first.nodes.labels))
+    observers = []
+    for seen in found.seen:
+        figures = found.pair(one, other, seen.name)
+        bounded = {name: BoundedFigure(**vars(getattr(figures, name))) for name in FIGURES}
+        common = found.common(one, other, seen.name, limit=limit).to_pylist()
+        observers.append(
+            SharedFigures(
+                observer=seen.name,
+                assumes="nothing" if seen.observer is None else seen.observer.assumes,
+                common=tuple(CommonOrigin(**row) for row in common),
+                **bounded,
+            )
+        )
+    return SharedAnswer(
+        ledger=first.nodes.ledger,
+        first=one,
+        second=other,
+        settings=settings,
+        sentence=sentence(found),
+        observers=tuple(observers),
+    )

@@ -13,11 +13,14 @@ from coinhaze.explore.models.coins import (
     Comparators,
     Destination,
     DestinationsAnswer,
+    EqualCoins,
     Exposure,
     Flow,
     FlowBand,
     FlowColumn,
     FlowNode,
+    GroupAnswer,
+    HeuristicFinding,
     ListedEntry,
     Measure,
     MergePoint,
@@ -29,17 +32,13 @@ from coinhaze.explore.models.coins import (
     Sentence,
     SharedAnswer,
     SharedFigures,
-    Why,
-)
-from coinhaze.explore.models.groups import (
-    EqualCoins,
-    GroupAnswer,
-    HeuristicFinding,
     Spent,
     TransactionFacts,
     TransactionLinks,
+    Why,
 )
 from coinhaze.explore.models.ledgers import (
+    CoinsOfType,
     Comparison,
     CompletenessCheck,
     CompletenessRecord,
@@ -64,14 +63,6 @@ from coinhaze.explore.models.ledgers import (
     WalkedCoin,
     Window,
 )
-from coinhaze.explore.models.screenings import (
-    ListedName,
-    ScreenAnswer,
-    ScreenPath,
-    StatementAnswer,
-    StatementFile,
-    StatementSection,
-)
 from coinhaze.explore.models.values import (
     Amount,
     Bits,
@@ -90,9 +81,15 @@ from coinhaze.explore.models.values import (
 from coinhaze.explore.models.wallets import (
     Before,
     Group,
+    ListedName,
     PartyKnows,
     PartyLearns,
     Proposed,
+    ScreenAnswer,
+    ScreenPath,
+    StatementAnswer,
+    StatementFile,
+    StatementSection,
     Suggested,
     Together,
     WalletAnswer,
@@ -105,6 +102,7 @@ __all__ = [
     "Bits",
     "BoundedFigure",
     "CoinAnswer",
+    "CoinsOfType",
     "CommonOrigin",
     "Comparators",
     "Comparison",

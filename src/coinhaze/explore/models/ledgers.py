@@ -198,6 +198,18 @@ class MonthOfCoins(Model):
     miss: Share = 0.0
 
 
+class CoinsOfType(Model):
+    """The unspent coins of a whole history whose scripts are of one type."""
+
+    script_type: str  # p2wpkh
+    coins: Count
+    amount: Amount
+    bits_mean: Number
+    bits_median: Number
+    bits_by_value: Number
+    one_origin: Share  # of the coins, proven
+
+
 class LedgerPage(Model):
     """A ledger's page; only `card` where it is not ready."""
 
@@ -213,6 +225,7 @@ class LedgerPage(Model):
     notes: tuple[str, ...] = ()
     provenance: dict[str, Any] = Field(default_factory=dict)
     months: tuple[MonthOfCoins, ...] = ()  # of a whole history, where they were found
+    script_types: tuple[CoinsOfType, ...] = ()  # of a whole history, where they are known
 
 
 class Hit(Model):

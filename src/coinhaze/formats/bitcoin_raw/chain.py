@@ -6,7 +6,9 @@ which tell heights and who won; then blocks are read by height, wherever they li
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,8 +22,6 @@ from coinhaze.formats.bitcoin_raw.heights import Header, place
 from coinhaze.formats.bitcoin_raw.networks import BITCOIN_MAGICS, Network
 from coinhaze.formats.bitcoin_raw.wire import id_text
 from coinhaze.ledger.coin_blocks import CoinBlocks
-
-_OPEN = 64  # files that are open at a time
 
 
 @dataclass(frozen=True)
@@ -64,27 +64,40 @@ class RawChain:
         """The lowest height there is."""
         return min(self.heights.values())
 
-    def blocks(self, after: int = -1) -> Iterator[CoinBlocks]:
+    def blocks(self, after: int = -1, threads: int = 1) -> Iterator[CoinBlocks]:
         """Read the blocks above a height in their order, some four million bytes at a time.
 
-        Every block is held against its Merkle root, and the one before by its hash.
+        Every block is held against its Merkle root, and the one before by its hash. So many threads
+        read and check what comes next; how many changes nothing in what is given.
         """
         order = sorted((h, i) for i, h in self.heights.items() if h > after)
         self._refuse_breaks(order)
-        bundle: list[BlockBytes] = []
-        size = 0
-        with ExitStack() as stack:
-            opened: dict[int, BlockFile] = {}
-            for height, i in order:
-                bundle.append(self._read(height, i, opened, stack))
-                size += self.places[i].length
-                if size >= BATCH_BYTES:
-                    yield self._bundle(bundle)
-                    bundle, size = [], 0
-            if bundle:
-                yield self._bundle(bundle)
+        ahead: deque[Future[CoinBlocks]] = deque()
+        with ThreadPoolExecutor(threads, thread_name_prefix="coinhaze-blocks") as pool:
+            try:
+                for bundle in self._bundles(order):
+                    ahead.append(pool.submit(self._read_bundle, bundle))
+                    if len(ahead) > threads:
+                        yield ahead.popleft().result()
+                while ahead:
+                    yield ahead.popleft().result()
+            finally:
+                for waiting in ahead:
+                    waiting.cancel()
 
-    def _bundle(self, blocks: Sequence[BlockBytes]) -> CoinBlocks:
+    def _bundles(self, order: Sequence[tuple[int, int]]) -> Iterator[Sequence[tuple[int, int]]]:
+        """Cut blocks into stretches that are read at a time."""
+        first = size = 0
+        for k, (_, i) in enumerate(order):
+            size += self.places[i].length
+            if size >= BATCH_BYTES or k + 1 == len(order):
+                yield order[first : k + 1]
+                first, size = k + 1, 0
+
+    def _read_bundle(self, order: Sequence[tuple[int, int]]) -> CoinBlocks:
+        opened: dict[int, BlockFile] = {}
+        with ExitStack() as stack:
+            blocks = [self._read(height, i, opened, stack) for height, i in order]
         source = ", ".join(path.name for path in self.paths[:1])
         return coin_blocks(blocks, network=self.network, source=source)
 
@@ -93,12 +106,10 @@ class RawChain:
     ) -> BlockBytes:
         where = self.places[i]
         path = self.paths[where.file]
-        if where.file not in opened:
-            if len(opened) == _OPEN:
-                stack.pop_all().close()
-                opened.clear()
-            opened[where.file] = stack.enter_context(BlockFile(path, BITCOIN_MAGICS))
         with errors_named(path):
+            if where.file not in opened:
+                file = BlockFile(path, BITCOIN_MAGICS)
+                opened[where.file] = stack.enter_context(file)
             octets = opened[where.file].take_at(where.at, where.length)
         name = self.headers[i].hash
         return read_block(height, name, octets, network=self.network, source=path)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -26,16 +25,29 @@ from coinhaze.formats.bitcoin_raw.wire import (
     Octets,
     id_letters,
     id_text,
-    merkle_root,
     text_column,
 )
 from coinhaze.formats.tabular.coin_rows import numbered, rows_of
 from coinhaze.ledger.batches import Batch, Where, table_of
 from coinhaze.ledger.coin_blocks import NOT_KNOWN, CoinBlocks
+from coinhaze.ledger.script_types import (
+    MULTISIG,
+    OTHER,
+    P2PK,
+    P2PKH,
+    P2SH,
+    P2TR,
+    P2WPKH,
+    P2WSH,
+)
 
 DAMAGED = "the file is damaged: copy it again from the node"
 HEADER = 80
 _POOL_SCRIPT = b"\x58\x20"  # version 8 of a witness program: of the coin that holds the pool
+# Types of scripts, by their kinds in script_kernels.
+_SCRIPT_TYPE = np.array(
+    [OTHER, P2PKH, P2SH, P2WPKH, P2WSH, P2TR, P2PK, MULTISIG, OTHER, P2PK], np.uint8
+)
 # Bitcoin Core's IsBIP30Unspendable: later blocks made coins of the same names, so these are lost.
 OVERWRITTEN = {
     "00000000000271a2dc26e7667f8419f2e15416dc6955e5a6c6cdf3f2574dd08e",
@@ -216,6 +228,7 @@ def coin_blocks(
     named = layout.octets[layout.spent_at[:, None] + np.arange(36)]
     coinbase = np.zeros(len(txids), dtype=np.bool_)
     coinbase[layout.after - layout.sizes] = True
+    kinds, _, spendable = _kinds(blocks, layout, network)
     return CoinBlocks(
         heights=columns.height,
         times=columns.time,
@@ -229,7 +242,8 @@ def coin_blocks(
         spent_values=np.full(len(named), NOT_KNOWN, dtype=np.int64),
         made_vouts=numbered(rows_of(outputs)),
         made_values=layout.value,
-        made_spendable=_kinds(blocks, layout, network)[2],
+        made_spendable=spendable,
+        made_scripts=_SCRIPT_TYPE[kinds],
     )
 
 
@@ -280,25 +294,20 @@ class _Layout:
 
 def _checked_txids(blocks: Sequence[BlockBytes], layout: _Layout, source: Path | str) -> Octets:
     """Hash all transactions, and hold them against the Merkle roots in the headers."""
-    plain = layout.plain.tobytes()
-    ends = layout.lasts[:, 0].tolist()
-    starts = [0, *ends[:-1]]
-    txids = [
-        sha256(sha256(plain[a:b]).digest()).digest() for a, b in zip(starts, ends, strict=True)
-    ]
-    first = 0
-    for block, last in zip(blocks, layout.after.tolist(), strict=True):
-        try:
-            root = merkle_root(txids[first:last])
-        except Malformed as error:
-            raise LedgerError(f"{source}: block {block.height}", str(error)) from None
-        if root != block.octets[36:68]:
+    from coinhaze.formats.bitcoin_raw.hash_kernels import double_hashes, merkle_roots
+
+    txids: Octets = double_hashes(layout.plain, layout.lasts[:, 0])
+    roots, twice = merkle_roots(txids, layout.after)
+    for block, root, repeated in zip(blocks, roots, twice.tolist(), strict=True):
+        if repeated:
+            what = "transactions that stand in the block twice"
+            raise LedgerError(f"{source}: block {block.height}", what)
+        if root.tobytes() != block.octets[36:68]:
             what = "the transactions do not give the Merkle root in the header"
             raise LedgerError(
-                f"{source}: block {block.height}", what, value=id_text(root), fix=DAMAGED
+                f"{source}: block {block.height}", what, value=id_text(root.tobytes()), fix=DAMAGED
             )
-        first = last
-    return np.frombuffer(b"".join(txids), np.uint8).reshape(-1, 32)
+    return txids
 
 
 def _refuse_pool(blocks: Sequence[BlockBytes], layout: _Layout, source: Path | str) -> None:

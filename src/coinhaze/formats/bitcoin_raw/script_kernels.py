@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from coinhaze.formats.bitcoin_raw.hash_kernels import SHA256_START, sha256_block
 from coinhaze.kernels import kernel
 
 # What a script pays to. HALF_KEY, only in undo files: a key of 65 bytes of which half is left out.
@@ -20,21 +21,6 @@ BECH32_STEPS = np.array([0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A146
 BECH32, BECH32M = 1, 0x2BC830A3
 LONGEST = 90  # letters of an address, by BIP173
 
-
-def _roots(power, bits=32):
-    """Give the first `bits` bits after the point of roots of the first 64 primes."""
-    primes = [p for p in range(2, 312) if all(p % q for q in range(2, p))]
-    roots = []
-    for p in primes:
-        low, high = 0, p << bits
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if middle**power <= p << bits * power else (low, middle)
-        roots.append(low % 2**bits)
-    return np.array(roots, np.uint32)
-
-
-SHA256_ROUNDS, SHA256_START = _roots(3), _roots(2)[:8]
 
 # RIPEMD-160: the order of words and the turns, for the left and the right line.
 _RHO = (7, 4, 13, 1, 10, 6, 15, 3, 12, 0, 9, 5, 2, 14, 11, 8)
@@ -140,32 +126,6 @@ def _turn_right(x, n):
 
 
 @kernel()
-def _sha256_block(w, state):
-    """Hash one block of 16 words, in place; `w` has room for 64."""
-    for t in range(16, 64):
-        s0 = _turn_right(w[t - 15], 7) ^ _turn_right(w[t - 15], 18) ^ (w[t - 15] >> np.uint32(3))
-        s1 = _turn_right(w[t - 2], 17) ^ _turn_right(w[t - 2], 19) ^ (w[t - 2] >> np.uint32(10))
-        w[t] = w[t - 16] + s0 + w[t - 7] + s1
-    a, b, c, d = state[0], state[1], state[2], state[3]
-    e, f, g, h = state[4], state[5], state[6], state[7]
-    for t in range(64):
-        s1 = _turn_right(e, 6) ^ _turn_right(e, 11) ^ _turn_right(e, 25)
-        one = np.uint32(h + s1 + ((e & f) ^ (~e & g)) + SHA256_ROUNDS[t] + w[t])
-        s0 = _turn_right(a, 2) ^ _turn_right(a, 13) ^ _turn_right(a, 22)
-        two = np.uint32(s0 + ((a & b) ^ (a & c) ^ (b & c)))
-        h, g, f, e = g, f, e, np.uint32(d + one)
-        d, c, b, a = c, b, a, np.uint32(one + two)
-    state[0] += a
-    state[1] += b
-    state[2] += c
-    state[3] += d
-    state[4] += e
-    state[5] += f
-    state[6] += g
-    state[7] += h
-
-
-@kernel()
 def _add_checksum(text, size, w, state):
     """Put the first four bytes of the double SHA-256 of a short text behind it."""
     w[:16] = 0
@@ -174,13 +134,13 @@ def _add_checksum(text, size, w, state):
         w[i // 4] |= np.uint32(text[i]) << np.uint32(24 - 8 * (i % 4))
     w[15] = 8 * size
     state[:] = SHA256_START
-    _sha256_block(w, state)
+    sha256_block(w, state)
     w[:8] = state
     w[8:16] = 0
     w[8] = np.uint32(0x80000000)
     w[15] = 256
     state[:] = SHA256_START
-    _sha256_block(w, state)
+    sha256_block(w, state)
     for i in range(4):
         text[size + i] = (state[0] >> np.uint32(24 - 8 * i)) & np.uint32(255)
 
@@ -274,7 +234,7 @@ def write_addresses(data, kinds, places, key_version, script_version, hrp):
     out = np.empty(len(kinds) * LONGEST, np.uint8)
     ends = np.zeros(len(kinds) + 1, np.int32)
     text = np.zeros(32, np.uint8)
-    w = np.zeros(64, np.uint32)
+    w = np.zeros(16, np.uint32)
     state = np.zeros(8, np.uint32)
     at = 0
     for i in range(len(kinds)):

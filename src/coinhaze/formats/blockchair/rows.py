@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
 from coinhaze.formats.tabular.column_use import in_small_letters
-from coinhaze.formats.tabular.delimited import open_text, stream_text
-from coinhaze.formats.tabular.pieces import Piece
+from coinhaze.formats.tabular.delimited import Piece, open_text, stream_text
 from coinhaze.formats.tabular.table_rows import TableLayout, names_in
 from coinhaze.ledger.batches import Batch, table_of
 from coinhaze.ledger.columns import HIGHEST_BLOCK, CheckedColumns

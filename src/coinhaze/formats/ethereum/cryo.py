@@ -26,7 +26,7 @@ from coinhaze.errors import LedgerError
 from coinhaze.formats.ethereum import etl
 from coinhaze.formats.ethereum.traces import AFTER_ALL, ZERO_ADDRESS
 from coinhaze.formats.tabular.column_use import in_small_letters
-from coinhaze.formats.tabular.pieces import Piece
+from coinhaze.formats.tabular.delimited import Piece
 from coinhaze.formats.tabular.table_rows import (
     TableLayout,
     column_names,

@@ -18,12 +18,9 @@ CSV, JSON lines or Parquet, by column name. What one cannot guess:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,26 +36,18 @@ from coinhaze.formats.ethereum.traces import (
     places,
     telling,
 )
+from coinhaze.formats.ethereum.withdrawals import LAST_PLACE, withdrawals
 from coinhaze.formats.tabular.column_use import in_small_letters
-from coinhaze.formats.tabular.pieces import Piece
+from coinhaze.formats.tabular.delimited import Piece
 from coinhaze.formats.tabular.table_rows import (
     TableLayout,
-    Withdrawal,
     column_names,
     names_in,
     pieces,
 )
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of, with_columns
-from coinhaze.ledger.checks import exact_amount, whole_number
-from coinhaze.ledger.columns import ADDRESS_DIGITS, HIGHEST_BLOCK, CheckedColumns
+from coinhaze.ledger.columns import HIGHEST_BLOCK, CheckedColumns
 
-WEI_IN_GWEI = 10**9
-# Gwei are 64 bits wide (EIP-4895).
-MAX_GWEI = 2**64 - 1
-_ADDRESS = re.compile(f"(0x)?[0-9a-f]{{{ADDRESS_DIGITS}}}")
-_decoder = msgspec.json.Decoder(list[Withdrawal])
-
-_MAXIMUM = 2**31 - 1
 UNNAMED_TOKEN = "unnamed"
 # The address that is to log moves of ether as if it were a token (EIP-7708).
 ETHER_LOGGER = "0x" + "f" * 39 + "e"
@@ -115,66 +104,6 @@ KINDS = {
 }
 MADE = ("reward", "genesis")
 OUTSIDE = (*MADE, "daofork")  # of any transaction
-
-
-def withdrawals(columns: CheckedColumns) -> pa.Table:
-    """List the withdrawals of all rows: row, index, address and amount in wei."""
-    found: dict[str, list[Any]] = {"row": [], "index": [], "address": [], "wei": []}
-    for row, cell in enumerate(_cells(columns)):
-        for paid in _listed(cell, columns, row) if cell else []:
-            for name, value in _checked(paid, columns.where, row).items():
-                found[name].append(value)
-    types = {"row": NUMBER, "index": NUMBER, "address": TEXT, "wei": TEXT}
-    return pa.table({name: pa.array(found[name], kind) for name, kind in types.items()})
-
-
-def _cells(columns: CheckedColumns) -> list[Any]:
-    if not columns.has("withdrawals"):
-        return []
-    cells = columns.table["withdrawals"]
-    kind = cells.type
-    lists = pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)
-    if not (lists or pa.types.is_string(kind) or pa.types.is_null(kind)):
-        raise LedgerError(columns.where(0), f"column withdrawals holds {kind}, not lists")
-    try:
-        return list(cells.to_pylist())
-    except (ArithmeticError, ValueError) as error:  # times in them beyond what Python can hold
-        raise LedgerError(columns.where(0), f"withdrawals cannot be read: {error}") from None
-
-
-def _listed(cell: Any, columns: CheckedColumns, row: int) -> list[Withdrawal]:
-    try:
-        if isinstance(cell, str):
-            # In CSV the objects of a list stand side by side, without its brackets.
-            text = cell if cell.lstrip().startswith("[") else f"[{cell}]"
-            return _decoder.decode(text)
-        return msgspec.convert(cell, list[Withdrawal])
-    except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError) as error:
-        what = f"withdrawals that cannot be read: {error}"
-        raise LedgerError(columns.where(row), what, value=cell) from None
-
-
-def _checked(paid: Withdrawal, where: Any, row: int) -> dict[str, object]:
-    address = (paid.address or "").lower()
-    if not _ADDRESS.fullmatch(address):
-        what = f"the address of a withdrawal is not {ADDRESS_DIGITS} hexadecimal digits"
-        raise LedgerError(where(row), what, value=paid.address)
-    field = "amount of a withdrawal"
-    if not _is_whole(paid.index):
-        raise LedgerError(where(row), "index of a withdrawal is no number", value=paid.index)
-    gwei = exact_amount(paid.amount, where(row), field=field)
-    return {
-        "row": row,
-        "index": whole_number(int(paid.index or 0), where(row), field="index of a withdrawal"),
-        "address": "0x" + address.removeprefix("0x"),
-        "wei": str(whole_number(gwei, where(row), field=field, maximum=MAX_GWEI) * WEI_IN_GWEI),
-    }
-
-
-def _is_whole(value: int | str | None) -> bool:
-    if isinstance(value, str):
-        return value.isascii() and value.isdigit() and len(value) < 20
-    return value is not None
 
 
 def recognises(head: bytes) -> bool:
@@ -297,7 +226,7 @@ def _transactions(columns: CheckedColumns) -> pa.Table:
     return transfers_of(
         {
             "height": columns.numbers("block_number", HIGHEST_BLOCK),
-            "position": columns.numbers("transaction_index", _MAXIMUM),
+            "position": columns.numbers("transaction_index", LAST_PLACE),
             "step": _repeat(0, n),
             "txid": txid,
             "token": _repeat("", n),
@@ -314,7 +243,7 @@ def _transactions(columns: CheckedColumns) -> pa.Table:
 
 
 def _tokens(columns: CheckedColumns) -> pa.Table:
-    log = columns.numbers("log_index", _MAXIMUM)
+    log = columns.numbers("log_index", LAST_PLACE)
     token, amount = columns.addresses("token_address"), columns.amounts("value")
     return transfers_of(
         {
@@ -338,8 +267,8 @@ def _datafarm(columns: CheckedColumns) -> pa.Table:
     return transfers_of(
         {
             "height": columns.numbers("blocknumber", HIGHEST_BLOCK),
-            "position": columns.numbers("txindex", _MAXIMUM),
-            "step": columns.numbers("logindex", _MAXIMUM),
+            "position": columns.numbers("txindex", LAST_PLACE),
+            "step": columns.numbers("logindex", LAST_PLACE),
             "txid": columns.hashes("txhash"),
             "token": _repeat(UNNAMED_TOKEN, len(columns)),
             "sender": columns.addresses("txfrom"),
@@ -467,7 +396,7 @@ def _trace_kind(columns: CheckedColumns, kind: pa.Array) -> pa.Array:
 def _trace_txid(
     columns: CheckedColumns, kind: pa.Array, outside: pa.Array, height: pa.Array
 ) -> pa.Array:
-    index = columns.numbers("transaction_index", _MAXIMUM, optional=True)
+    index = columns.numbers("transaction_index", LAST_PLACE, optional=True)
     columns.require("transaction_index", index, pc.invert(outside))
     unnamed = pc.binary_join_element_wise(pc.cast(height, TEXT), pc.cast(index, TEXT), ":")
     inside = pc.coalesce(columns.hashes("transaction_hash", optional=True), unnamed)
@@ -475,7 +404,7 @@ def _trace_txid(
 
 
 def _trace_position(columns: CheckedColumns, kind: pa.Array, outside: pa.Array) -> pa.Array:
-    index = columns.numbers("transaction_index", _MAXIMUM, optional=True)
+    index = columns.numbers("transaction_index", LAST_PLACE, optional=True)
     last = pc.if_else(pc.equal(kind, "reward"), pa.scalar(AFTER_ALL, NUMBER), pa.scalar(0, NUMBER))
     return pc.if_else(outside, last, index)
 
@@ -489,6 +418,8 @@ def _trace_place(columns: CheckedColumns, outside: pa.Array, row: pa.Array) -> p
         pc.extract_regex(columns.texts("trace_id"), r"_(?P<n>[0-9]{1,9})$"), "n"
     )
     number = pc.coalesce(pc.cast(number, NUMBER), row)
-    wide = np.stack([np.asarray(number) >> 31, np.asarray(number) & _MAXIMUM], axis=1).astype(">u4")
+    wide = np.stack([np.asarray(number) >> 31, np.asarray(number) & LAST_PLACE], axis=1).astype(
+        ">u4"
+    )
     named = pa.Array.from_buffers(pa.binary(8), len(row), [None, pa.py_buffer(wide.tobytes())])
     return pc.if_else(outside, pc.cast(named, pa.binary()), place)

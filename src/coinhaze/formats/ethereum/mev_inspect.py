@@ -17,7 +17,7 @@ from coinhaze.errors import LedgerError
 from coinhaze.formats.compression import BOM, errors_of_reading, open_plain
 from coinhaze.formats.ethereum.etl import TRACES, stated_blocks, trace_rows
 from coinhaze.formats.ethereum.traces import BlockBuffer
-from coinhaze.formats.tabular.pieces import Piece
+from coinhaze.formats.tabular.delimited import Piece
 from coinhaze.ledger.batches import TEXT, Batch
 from coinhaze.ledger.columns import CheckedColumns
 

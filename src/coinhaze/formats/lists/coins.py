@@ -308,6 +308,8 @@ def _entry(where: str, row: Mapping[str, object]) -> ListedCoin:
             fix = "a transaction's id and the number of its output"
             if "txid" in row and "vout" not in row:
                 fix += ", which is missing: vout in Core's lists, prevout_n in Electrum's"
+            if "vout" in row and not row.get("txid"):
+                fix += "; the id is missing: txid in Core's lists, prevout_hash in Electrum's"
             raise LedgerError(where, "not a coin txid:vout", value=name, fix=fix)
         if _HASH.fullmatch(str(name)):
             fix = f"write {name}:N, N being the output that is yours, counted from 0"

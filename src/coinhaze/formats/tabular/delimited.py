@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -15,7 +16,6 @@ import pyarrow.csv
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import UNREADABLE, bytes_read, errors_of_reading, open_plain
 from coinhaze.formats.tabular.column_use import in_small_letters
-from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.ledger.checks import Place
 from coinhaze.ledger.columns import CheckedColumns
 
@@ -315,3 +315,12 @@ def _first_fault(
     except LedgerError as fault:
         return fault
     return None
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some rows of a file."""
+
+    columns: CheckedColumns
+    first: int  # the number of its first row, counted from 0
+    read: int  # bytes of the file, as it lies on the disk, read so far

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from coinhaze.errors import LedgerError
 from coinhaze.formats.tabular.coin_rows import HIGHEST, LAST_INDEX, LATEST, MAXIMUM, check_ids
 from coinhaze.formats.tabular.column_use import in_small_letters
-from coinhaze.formats.tabular.pieces import Piece
+from coinhaze.formats.tabular.delimited import Piece
 from coinhaze.formats.tabular.table_rows import (
     TableLayout,
     column_names,

@@ -21,13 +21,13 @@ from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import BOM, errors_of_reading, numbered_lines, open_plain, packing
 from coinhaze.formats.tabular.column_use import Use, in_small_letters, plain_name, use_of
 from coinhaze.formats.tabular.delimited import (
+    Piece,
     header_names,
     open_file,
     read_names,
     separator_of,
     stream_text,
 )
-from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.ledger.columns import CheckedColumns
 
 PARQUET, ARROW, STREAM = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from coinhaze.errors import LedgerError, UsageError, first_few
 from coinhaze.formats.tabular.column_use import NOTED, UNUSED, Use, plain_name, use_of
 from coinhaze.formats.tabular.table_rows import TableLayout
+from coinhaze.units import Unit
 
 # Plain names (`column_use.plain_name`), the better ones first: of several lines the first that a
 # file has is taken. Two names of one line in a file are refused.
@@ -137,7 +138,7 @@ class DescribedColumns:
 
     `times` are further columns of times, which must not contradict the first. `decimals` are the
     places that amounts have after the point; without them they are whole numbers. `choice` is what
-    the user gave, in words.
+    the user gave, in words; `money` is the currency that the file names.
 
     >>> DescribedColumns.by(["From", "To", "Value", "Blockno"]).columns["height"]
     'Blockno'
@@ -147,6 +148,7 @@ class DescribedColumns:
     times: tuple[str, ...] = ()
     decimals: int | None = None
     choice: str = ""
+    money: Unit | None = None
 
     @classmethod
     def by(

@@ -17,14 +17,11 @@ import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
 from coinhaze.formats.tabular.column_use import plain_name
-from coinhaze.formats.tabular.pieces import Piece
+from coinhaze.formats.tabular.delimited import Piece
 from coinhaze.formats.tabular.table_rows import OpenRows, TableLayout, names_in, open_rows
-from coinhaze.formats.transfers.columns import AS_NAMED, ColumnChoice, DescribedColumns
-from coinhaze.formats.transfers.files import described_ledger, export_batches
-from coinhaze.ledger.accounts import AccountLedger
-from coinhaze.ledger.batches import Batch
+from coinhaze.formats.transfers.columns import ColumnChoice, DescribedColumns
+from coinhaze.formats.transfers.files import readers_of_export
 from coinhaze.ledger.columns import CheckedColumns, is_text
-from coinhaze.ledger.window import ALL, LedgerWindow
 
 NOTHING = "<nil>"
 _EVENTS = {"evttxhash", "from", "to", "value"}
@@ -42,25 +39,6 @@ def recognises_columns(names: Sequence[str]) -> bool:
     plain = {plain_name(name) for name in names}
     priced = _ROUNDED in plain and bool(_PRICED & plain)
     return plain >= _EVENTS or (plain >= _TRANSFERS and (_EXACT in plain or priced))
-
-
-def batches(path: Path, *, choice: ColumnChoice = AS_NAMED) -> Iterator[Batch]:
-    """Read one file for a store."""
-    return export_batches(path, lambda: _opened(path, choice))
-
-
-def ledger(
-    sources: Sequence[Path],
-    *,
-    complete: bool = False,
-    token: str | None = None,
-    window: LedgerWindow = ALL,
-    unknown: str = "error",
-    choice: ColumnChoice = AS_NAMED,
-) -> AccountLedger:
-    """Read files as one ledger."""
-    opened = (_opened(path, choice) for path in sources)
-    return described_ledger(opened, complete=complete, token=token, window=window, unknown=unknown)
 
 
 def _opened(path: Path, choice: ColumnChoice) -> tuple[OpenRows, DescribedColumns]:
@@ -116,3 +94,6 @@ def _pieces(rows: OpenRows, stated: DescribedColumns, layout: TableLayout) -> It
             )
             columns.refuse(index, gone, "is missing: ether, which no log tells", fix)
         yield replace(piece, columns=columns)
+
+
+batches, ledger = readers_of_export(_opened)

@@ -7,6 +7,7 @@ they were exported, which nobody can see; so they are read only with `decimals`,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,19 +19,18 @@ import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
 from coinhaze.formats.tabular.column_use import plain_name
-from coinhaze.formats.tabular.pieces import Piece
+from coinhaze.formats.tabular.delimited import Piece
 from coinhaze.formats.tabular.table_rows import OpenRows, TableLayout, names_in, open_rows
-from coinhaze.formats.transfers.columns import AS_NAMED, ColumnChoice, DescribedColumns
-from coinhaze.formats.transfers.files import described_ledger, export_batches
-from coinhaze.ledger.accounts import AccountLedger
-from coinhaze.ledger.batches import Batch
+from coinhaze.formats.transfers.columns import ColumnChoice, DescribedColumns
+from coinhaze.formats.transfers.files import readers_of_export
 from coinhaze.ledger.columns import CheckedColumns
-from coinhaze.ledger.window import ALL, LedgerWindow
+from coinhaze.units import Unit, unit_named, unit_of_token
 
 MARK = "amounts as exported, may be rounded: they prove no balance"
 _THOUSANDS = r"^[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$"
 _BOTH = "one of them is 0 in every row of an export: export it again"
 _PENDING = "wait until it is in a block and export again, or take the row out if it moved nothing"
+_CURRENCY = re.compile(r"Value_IN\(([A-Za-z][A-Za-z0-9]{0,15})\)", re.IGNORECASE)
 _ZERO = r"^0*\.?0*$"
 # Plain names of what every export has; older ones call the first Txhash.
 _SHARED = {
@@ -137,25 +137,6 @@ def recognises(head: bytes) -> bool:
     return not head.lstrip().startswith((b"{", b"[")) and _Export.by(names_in(head)) is not None
 
 
-def batches(path: Path, *, choice: ColumnChoice = AS_NAMED) -> Iterator[Batch]:
-    """Read one file for a store."""
-    return export_batches(path, lambda: _opened(path, choice))
-
-
-def ledger(
-    sources: Sequence[Path],
-    *,
-    complete: bool = False,
-    token: str | None = None,
-    window: LedgerWindow = ALL,
-    unknown: str = "error",
-    choice: ColumnChoice = AS_NAMED,
-) -> AccountLedger:
-    """Read files as one ledger."""
-    opened = (_opened(path, choice) for path in sources)
-    return described_ledger(opened, complete=complete, token=token, window=window, unknown=unknown)
-
-
 def _opened(path: Path, choice: ColumnChoice) -> tuple[OpenRows, DescribedColumns]:
     rows = open_rows(path)
     export = _Export.by(rows.names)
@@ -172,8 +153,20 @@ def _opened(path: Path, choice: ColumnChoice) -> tuple[OpenRows, DescribedColumn
             "amounts take ethereum-etl, Dune's amount_raw or a node",
         )
     names = [name for name in rows.names if name not in export.consumed]
-    stated = DescribedColumns(export.columns, (), choice.decimals, f"{choice}; {MARK}")
+    marked, money = f"{choice}; {MARK}", _money(export.came, choice.decimals)
+    stated = DescribedColumns(export.columns, (), choice.decimals, marked, money)
     return replace(rows, names=names, pieces=partial(_pieces, rows, export)), stated
+
+
+def _money(came: str, decimals: int) -> Unit | None:
+    """Give the currency that a header names, as in `Value_IN(ETH)`, unless its decimals differ."""
+    found = _CURRENCY.fullmatch(came)
+    if found is None:
+        return None
+    known = unit_of_token(found[1])
+    if known is not None:
+        return known if known.decimals == decimals else None
+    return unit_named(f"{found[1].upper()}:{decimals}")
 
 
 def _pieces(rows: OpenRows, export: _Export, layout: TableLayout) -> Iterator[Piece]:
@@ -184,3 +177,6 @@ def _pieces(rows: OpenRows, export: _Export, layout: TableLayout) -> Iterator[Pi
         kept = export.piece(piece)
         yield replace(kept, first=first)
         first += len(kept.columns)
+
+
+batches, ledger = readers_of_export(_opened)

@@ -21,8 +21,7 @@ import pyarrow.compute as pc
 from coinhaze.amounts import Ints
 from coinhaze.errors import InputError, LedgerError, UsageError, first_few
 from coinhaze.formats.lists.labels import normal_addresses
-from coinhaze.formats.tabular.delimited import read_text
-from coinhaze.formats.tabular.pieces import Piece
+from coinhaze.formats.tabular.delimited import Piece, read_text
 from coinhaze.formats.tabular.table_rows import (
     OpenRows,
     TableLayout,
@@ -96,20 +95,44 @@ def batches(path: Path, *, choice: ColumnChoice = AS_NAMED) -> Iterator[Batch]:
     yield from with_columns(rows, stated.use(names))
 
 
-def export_batches(
-    path: Path, opened: Callable[[], tuple[OpenRows, DescribedColumns]]
-) -> Iterator[Batch]:
-    """Read one export for a store; `opened` opens its rows anew, and says what they are."""
-    from coinhaze.formats.registry import digest_of
+Opened = tuple[OpenRows, DescribedColumns]
 
-    rows, stated = opened()
-    rows.close()
 
-    def read(layout: TableLayout) -> Iterator[Piece]:
-        return opened()[0].pieces(layout)
+def readers_of_export(
+    open_export: Callable[[Path, ColumnChoice], Opened],
+) -> tuple[Callable[..., Iterator[Batch]], Callable[..., AccountLedger]]:
+    """Return what reads a format's exports: for a store, and as one ledger.
 
-    found = transfer_batches(read, stated, lambda: digest_of(path))
-    yield from with_columns(found, stated.use(rows.names))
+    `open_export` opens a file's rows, and says what they are.
+    """
+
+    def batches(path: Path, *, choice: ColumnChoice = AS_NAMED) -> Iterator[Batch]:
+        from coinhaze.formats.registry import digest_of
+
+        rows, stated = open_export(path, choice)
+        rows.close()
+
+        def read(layout: TableLayout) -> Iterator[Piece]:
+            return open_export(path, choice)[0].pieces(layout)
+
+        found = transfer_batches(read, stated, lambda: digest_of(path))
+        yield from with_columns(found, stated.use(rows.names))
+
+    def ledger(
+        sources: Sequence[Path],
+        *,
+        complete: bool = False,
+        token: str | None = None,
+        window: LedgerWindow = ALL,
+        unknown: str = "error",
+        choice: ColumnChoice = AS_NAMED,
+    ) -> AccountLedger:
+        opened = (open_export(path, choice) for path in sources)
+        return described_ledger(
+            opened, complete=complete, token=token, window=window, unknown=unknown
+        )
+
+    return batches, ledger
 
 
 def ledger(

@@ -32,7 +32,7 @@ from coinhaze.ledger.checks import Place
 from coinhaze.ledger.columns import CheckedColumns
 from coinhaze.ledger.text import text_hashes
 from coinhaze.ledger.window import ALL, LedgerWindow
-from coinhaze.units import Unit, unit_of_token
+from coinhaze.units import Unit, find_token, token_words, unit_of_token
 
 NUMBERED_ID = r"^(?P<txid>.+):(?P<step>0|[1-9][0-9]{0,9})$"
 _EXACT = "store integers, decimals, digits as text, or 32 bytes with the highest first"
@@ -155,6 +155,8 @@ def _ledger(
     ids = table["id"].combine_chunks() if some("id", "txid") else None
     tokens = pc.unique(pc.fill_null(table["token"], "")).to_pylist()
     unit = unit_of_token(tokens[0]) if len(tokens) == 1 else None  # it is one, chosen
+    if unit is None and len(money := {each.money for each in stated}) == 1:
+        unit = money.pop()
     for each in stated:
         check_decimals(each, unit, place, 0)
     notes += spaced_names(ledger.accounts)
@@ -165,17 +167,18 @@ def _of_token(table: pa.Table, token: str | None) -> Ints:
     """Give the rows of the token that is meant; of several one must be chosen."""
     named = pc.fill_null(table["token"], "")
     shown = {name.lower(): name or "the chain's own" for name in pc.unique(named).to_pylist()}
+    has = first_few([token_words(name) for name in sorted(shown.values())])
     if token is None:
         if len(shown) > 1:
             raise UsageError(
-                f"the files hold {len(shown)} tokens ({first_few(sorted(shown.values()))}): name "
-                "one (--token on the command line)"
+                f"the files hold {len(shown)} tokens ({has}): name one (--token on the command "
+                "line)"
             )
         return np.arange(len(table))
-    if token.lower() not in shown:
-        has = first_few(sorted(shown.values()))
+    meant = find_token(token, shown)
+    if meant is None:
         raise UsageError(f"the files hold no token {token!r}: they have {has}")
-    return np.flatnonzero(np.asarray(pc.equal(pc.ascii_lower(named), token.lower())))
+    return np.flatnonzero(np.asarray(pc.equal(pc.ascii_lower(named), meant)))
 
 
 def _inside(table: pa.Table, window: LedgerWindow) -> Ints | None:

@@ -6,6 +6,8 @@ compare them with a twin that takes transactions one at a time.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,19 +16,23 @@ from coinhaze.amounts import Amounts, Bools, Ints
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.checks import TablePlace
 from coinhaze.ledger.coins import DUPLICATE_COINBASES, CoinLedger
+from coinhaze.threads import each
 
 
 def check_rules(ledger: CoinLedger, place: TablePlace) -> None:
     """Raise the error that names the first row found to break a rule."""
-    _check_order(ledger, place)
-    _check_numbers(ledger, place)
-    _check_owners(ledger, place)
-    _check_spends(ledger, place)
-    _check_rings(ledger, place)
-    _check_earlier(ledger, place)
-    _check_coinbases(ledger, place)
-    _check_amounts(ledger, place)
-    _check_lost_coinbases(ledger, place)
+    rules = (
+        _check_order,
+        _check_numbers,
+        _check_owners,
+        _check_spends,
+        _check_rings,
+        _check_earlier,
+        _check_coinbases,
+        _check_amounts,
+        _check_lost_coinbases,
+    )
+    each(len(ledger.output_tx), *(partial(rule, ledger, place) for rule in rules))
 
 
 def _first(wrong: Bools) -> int:

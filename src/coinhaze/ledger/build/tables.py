@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from coinhaze.ledger.checks import (
 )
 from coinhaze.ledger.coins import MAX_OUTPUTS, POOLS, CoinLedger
 from coinhaze.ledger.columns import CheckedColumns, flags_of, is_text
+from coinhaze.threads import each
 
 # The tables, and the columns each must have.
 COIN_TABLES = {
@@ -55,31 +57,33 @@ def ledger_from_tables(
     def row(table: CheckedColumns, column: str, other: str) -> Ints:
         return _rows(table, column, other, found[other])
 
-    ledger = CoinLedger(
-        txids=transactions.names("txid", unique=True),
-        inside=flags_of(transactions.flags("inside")),
-        coinbase=flags_of(transactions.flags("coinbase")),
-        heights=transactions.numbers("height", 2**63 - 1, optional=True),
-        times=transactions.numbers("time", 2**63 - 1, optional=True),
-        owners=owners.names("name", unique=True),
-        owner_is_coin=flags_of(owners.flags("is_coin")),
-        output_tx=row(outputs, "tx", "transactions"),
-        output_vout=outputs.whole("vout", MAX_OUTPUTS),
-        output_value=_values(outputs, rings),
-        output_owner=row(outputs, "owner", "owners"),
-        output_spendable=flags_of(outputs.flags("spendable")),
-        input_tx=row(inputs, "tx", "transactions"),
-        input_output=row(inputs, "output", "outputs"),
-        flow_tx=row(flows, "tx", "transactions"),
-        flow_pool=_pools(flows),
-        flow_into=_into_pools(flows),
-        ring_tx=row(rings, "tx", "transactions"),
-        ring_vin=rings.whole("vin", MAX_OUTPUTS),
-        ring_output=row(rings, "output", "outputs"),
-        ring_probability=rings.probabilities("probability") if rings.has("probability") else None,
-        complete=complete,
-        pool_values=dict(pool_values),
-    )
+    columns: dict[str, Callable[[], Any]] = {
+        "txids": lambda: transactions.names("txid", unique=True),
+        "inside": lambda: flags_of(transactions.flags("inside")),
+        "coinbase": lambda: flags_of(transactions.flags("coinbase")),
+        "heights": lambda: transactions.numbers("height", 2**63 - 1, optional=True),
+        "times": lambda: transactions.numbers("time", 2**63 - 1, optional=True),
+        "owners": lambda: owners.names("name", unique=True),
+        "owner_is_coin": lambda: flags_of(owners.flags("is_coin")),
+        "output_tx": lambda: row(outputs, "tx", "transactions"),
+        "output_vout": lambda: outputs.whole("vout", MAX_OUTPUTS),
+        "output_value": lambda: _values(outputs, rings),
+        "output_owner": lambda: row(outputs, "owner", "owners"),
+        "output_spendable": lambda: flags_of(outputs.flags("spendable")),
+        "input_tx": lambda: row(inputs, "tx", "transactions"),
+        "input_output": lambda: row(inputs, "output", "outputs"),
+        "flow_tx": lambda: row(flows, "tx", "transactions"),
+        "flow_pool": lambda: _pools(flows),
+        "flow_into": lambda: _into_pools(flows),
+        "ring_tx": lambda: row(rings, "tx", "transactions"),
+        "ring_vin": lambda: rings.whole("vin", MAX_OUTPUTS),
+        "ring_output": lambda: row(rings, "output", "outputs"),
+        "ring_probability": lambda: (
+            rings.probabilities("probability") if rings.has("probability") else None
+        ),
+    }
+    checked = zip(columns, each(len(outputs), *columns.values()), strict=True)
+    ledger = CoinLedger(**dict(checked), complete=complete, pool_values=dict(pool_values))
     check_rules(ledger, place)
     return ledger
 

@@ -22,6 +22,7 @@ from coinhaze.measures.scores import Scores
 
 # A ledger has many transactions: each may take about a second, more is no answer.
 MAX_STEPS = 10_000_000
+OF_COINS = "a measure of single coins: it needs a coin ledger, view=coin"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class ComparedScores:
         """The ledger of coins; measures of single transactions have no other."""
         graph = self.scores.chain.graph
         if not isinstance(graph.ledger, CoinLedger) or graph.settings.get("view") != "coin":
-            raise UsageError("that measure is of single coins: it needs a coin ledger, view=coin")
+            raise UsageError(OF_COINS)
         return graph.ledger
 
     @cached_property
@@ -88,6 +89,15 @@ class ComparedScores:
         return np.array([float(measure(c)) if c >= 0 else math.nan for c in self.coins.tolist()])
 
 
+def _measure(name: str, compared: ComparedScores) -> Floats:
+    try:
+        return COMPARATORS[name].measure(compared)
+    except UsageError as error:
+        if str(error) != OF_COINS:
+            raise
+        raise UsageError(f"{name}: {OF_COINS}") from None
+
+
 def compare_measures(
     scores: Scores,
     with_: Sequence[str],
@@ -111,7 +121,7 @@ def compare_measures(
     """
     check_measures(with_, owners=owners is not None)
     compared = ComparedScores(scores, owners, ratio, steps)
-    columns = {name: COMPARATORS[name].measure(compared) for name in dict.fromkeys(with_)}
+    columns = {name: _measure(name, compared) for name in dict.fromkeys(with_)}
     return replace(scores, comparators={**scores.comparators, **columns})
 
 

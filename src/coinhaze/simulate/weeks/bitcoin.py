@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from coinhaze.ledger import CoinLedger
 from coinhaze.simulate.intents import COIN
 from coinhaze.simulate.weeks.bitcoin_kernels import BitcoinMining, run_week
-from coinhaze.simulate.weeks.coin_columns import (
-    block_times,
-    empty_book,
-    exchanges_and_others,
-    finished_ledger,
-    new_owners,
-    settings_record,
-    share_table,
-    zipf_table,
-)
-from coinhaze.simulate.weeks.coin_kernels import NONE
+from coinhaze.simulate.weeks.coin_columns import CoinChain, new_owners, simulate_coins, zipf_table
+from coinhaze.simulate.weeks.coin_kernels import NONE, CoinColumns
 
-TRANSACTIONS = 1_900_000
-BLOCKS = 1_066
-FIRST_HEIGHT = 668_548
+CHAIN = CoinChain(
+    transactions=1_900_000,
+    blocks=1_066,
+    first_height=668_548,
+    interval=600,
+    kinds=7,
+    prefix="bc1q",
+    coins=12,
+)
 
 
 @dataclass(frozen=True)
@@ -94,31 +91,14 @@ def bitcoin_week(
     1900
     """
     week = settings or BitcoinWeek()
-    rng = np.random.default_rng(seed)
-    transactions, blocks = max(1, round(TRANSACTIONS * size)), max(1, round(BLOCKS * size))
-    book = empty_book(
-        transactions=transactions + 10,
-        coins=12 * transactions + 20_000,
-        dice=int(rng.integers(1 << 63)),
-    )
-    cast = exchanges_and_others(
-        book, week.exchanges, to_cold=week.to_cold, reused=transactions / week.uses
-    )
-    mining = _mining(week, blocks, new_owners(book, week.pools))
-    times = block_times(blocks, interval=600, rng=rng)
-    kinds = share_table(astuple(week)[:7])
-    enough = run_week(
-        book, cast, mining, settings_record(week), kinds, FIRST_HEIGHT, blocks, transactions
-    )
-    assert enough, "the book is too small for these settings"
-    return finished_ledger(book, block_times=times, seed=seed, prefix="bc1q")
+    return simulate_coins(CHAIN, week, run_week, _mining, size=size, seed=seed)
 
 
-def _mining(week: BitcoinWeek, blocks: int, first_owner: int) -> BitcoinMining:
+def _mining(week: BitcoinWeek, book: CoinColumns, blocks: int) -> BitcoinMining:
     """Set up the mining pools and the peel chains."""
     return BitcoinMining(
         pick=zipf_table(week.pools),
-        owner=first_owner + np.arange(week.pools),
+        owner=new_owners(book, week.pools) + np.arange(week.pools),
         ripe=np.full(week.pools, NONE, dtype=np.int64),
         rewards=np.empty(blocks, dtype=np.int64),
         finders=np.empty(blocks, dtype=np.int64),

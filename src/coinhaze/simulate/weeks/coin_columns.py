@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import astuple, fields
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,52 @@ START = 1_612_137_600  # 1 February 2021, 00:00 UTC, when the paper's week begin
 GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread evenly over [0, 1], however many are taken
 _DIGITS = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 MAX_AMOUNTS = 10_000  # more outputs than any transaction has
+
+
+@dataclass(frozen=True)
+class CoinChain:
+    """What a week's ledger is like: its size, its first block, and how its addresses begin."""
+
+    transactions: int
+    blocks: int
+    first_height: int
+    interval: float  # seconds between blocks
+    kinds: int  # of transactions, the first settings of a week
+    prefix: str
+    coins: int  # room for each transaction's
+    flows: int = 0
+
+
+def simulate_coins(
+    chain: CoinChain,
+    week: Any,
+    run_week: Callable[..., bool],
+    mining: Callable[[Any, CoinColumns, int], Any],
+    *,
+    size: float,
+    seed: int,
+) -> CoinLedger:
+    """Run a share of a week: `mining` sets up who finds blocks, before the first of them."""
+    rng = np.random.default_rng(seed)
+    transactions = max(1, round(chain.transactions * size))
+    blocks = max(1, round(chain.blocks * size))
+    book = empty_book(
+        transactions=transactions + 10,
+        coins=chain.coins * transactions + 20_000,
+        flows=chain.flows and chain.flows * transactions + 10,
+        dice=int(rng.integers(1 << 63)),
+    )
+    cast = exchanges_and_others(
+        book, week.exchanges, to_cold=week.to_cold, reused=transactions / week.uses
+    )
+    miners = mining(week, book, blocks)
+    times = block_times(blocks, interval=chain.interval, rng=rng)
+    kinds = share_table(astuple(week)[: chain.kinds])
+    enough = run_week(
+        book, cast, miners, settings_record(week), kinds, chain.first_height, blocks, transactions
+    )
+    assert enough, "the book is too small for these settings"
+    return finished_ledger(book, block_times=times, seed=seed, prefix=chain.prefix)
 
 
 def empty_book(*, transactions: int, coins: int, dice: int, flows: int = 0) -> CoinColumns:

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from coinhaze.ledger import CoinLedger
 from coinhaze.simulate.intents import COIN
-from coinhaze.simulate.weeks.coin_columns import (
-    block_times,
-    empty_book,
-    exchanges_and_others,
-    finished_ledger,
-    new_owners,
-    settings_record,
-    share_table,
-    zipf_table,
-)
+from coinhaze.simulate.weeks.coin_columns import CoinChain, new_owners, simulate_coins, zipf_table
 from coinhaze.simulate.weeks.coin_kernels import NONE, CoinColumns
 from coinhaze.simulate.weeks.zcash_kernels import ZcashMining, run_week
 
-TRANSACTIONS = 65_000
-BLOCKS = 8_029
-FIRST_HEIGHT = 1_131_715
+CHAIN = CoinChain(
+    transactions=65_000,
+    blocks=8_029,
+    first_height=1_131_715,
+    interval=75,
+    kinds=10,
+    prefix="t1",
+    coins=40,
+    flows=3,
+)
 
 
 @dataclass(frozen=True)
@@ -102,25 +100,7 @@ def zcash_week(
     ['sapling', 'sprout']
     """
     week = settings or ZcashWeek()
-    rng = np.random.default_rng(seed)
-    transactions, blocks = max(1, round(TRANSACTIONS * size)), max(1, round(BLOCKS * size))
-    book = empty_book(
-        transactions=transactions + 10,
-        coins=40 * transactions + 20_000,
-        flows=3 * transactions + 10,
-        dice=int(rng.integers(1 << 63)),
-    )
-    cast = exchanges_and_others(
-        book, week.exchanges, to_cold=week.to_cold, reused=transactions / week.uses
-    )
-    mining = _mining(week, book, blocks)
-    times = block_times(blocks, interval=75, rng=rng)
-    kinds = share_table(astuple(week)[:10])
-    enough = run_week(
-        book, cast, mining, settings_record(week), kinds, FIRST_HEIGHT, blocks, transactions
-    )
-    assert enough, "the book is too small for these settings"
-    return finished_ledger(book, block_times=times, seed=seed, prefix="t1")
+    return simulate_coins(CHAIN, week, run_week, _mining, size=size, seed=seed)
 
 
 def zcash_history(

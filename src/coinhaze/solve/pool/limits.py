@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import resource
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.ledger.frozen import release_unused
 from coinhaze.solve.planner import thresholds
+from coinhaze.threads import cores
 
 THREADS, GPU = "threads", "gpu"  # the backends of this package; see backend.py
 # One part of 2^this of the memory allowed is left for what nobody estimates: objects of Python, and
@@ -74,9 +74,8 @@ def workers_for(
     tasks: int, threads: int | None, *, bytes_each: int = 0, room: int = thresholds.WORKSPACE_MEMORY
 ) -> int:
     """Say how many threads to use: as requested, or the cores this process may use."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     fits = room // bytes_each if bytes_each else tasks
-    return max(1, min(threads or cores or 1, tasks, fits))
+    return max(1, min(threads or cores(), tasks, fits))
 
 
 def memory_now() -> int:

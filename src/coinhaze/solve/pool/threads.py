@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.backend import Part, Piece, Room, Work, register_backend
-from coinhaze.solve.pool.limits import THREADS, Budget, workers_for
-
-Found = TypeVar("Found")
+from coinhaze.solve.pool.limits import THREADS, Budget
 
 
 class ThreadWorkers(Generic[Piece, Room, Part]):
@@ -61,28 +59,6 @@ def open_threads(work: Any, pieces: int, budget: Budget) -> Iterator[ThreadWorke
         yield ThreadWorkers(work, count, executor)
     finally:
         executor.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def beside(work: Callable[[], Found], budget: Budget) -> Iterator[Callable[[], Found]]:
-    """Do something beside what follows, in a thread of its own; gives how to wait for it.
-
-    With one thread it is done when it is waited for.
-    """
-    if workers_for(2, budget.threads) == 1:
-        yield work
-        return
-    with ThreadPoolExecutor(1) as other:
-        yield other.submit(work).result
-
-
-def together(works: Sequence[Callable[[], Found]], budget: Budget) -> list[Found]:
-    """Do several things, as many at once as the budget has threads; give what they give."""
-    count = workers_for(len(works), budget.threads)
-    if count == 1:
-        return [work() for work in works]
-    with ThreadPoolExecutor(count) as workers:
-        return list(workers.map(lambda work: work(), works))
 
 
 register_backend(THREADS, open_threads)

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.ledger.frozen import release_unused
 from coinhaze.solve.planner.cost import ExactCost
 from coinhaze.solve.pool import UNLIMITED, Budget
-from coinhaze.solve.pool.threads import beside
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns, columns_of, number_columns
 from coinhaze.solve.structure.counting import Counting, possible_sources
 from coinhaze.solve.structure.lump_kernels import find_lumps, thin_blocks
 from coinhaze.solve.structure.reduce import moves_between
 from coinhaze.solve.structure.reduce_kernels import number_first, renumber
+from coinhaze.threads import beside
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ def lump(
     if not merge:
         return LumpedChain(query, columns_of(query, orders, lump=False))
     numbered = number_columns(query, orders, lump=True)
-    with beside(numbered.stand_for, budget) as stand_for:
+    with beside(numbered.stand_for, budget.threads) as stand_for:
         merged, keep = lump_states(query, numbered.of_state, numbered.width, budget=budget)
         columns = stand_for()
     release_unused()
@@ -85,23 +86,34 @@ def lump_states(
         columns,
     )
     keep, number = number_first(first)
+
+    def others() -> dict[str, Any]:
+        """Make all but the moves, which take as long."""
+        state, extra_steps = reduced.state.copy(), reduced.extra_steps.copy()
+        extra_steps[query.answered] += extra[state[query.rows[query.answered]]]
+        renumber(state, number)
+        return {
+            "state": state,
+            "extra_steps": extra_steps,
+            "own": reduced.own[keep],
+            "column": reduced.column[keep],
+            "block_start": thin_blocks(reduced.block_start, keep),
+        }
+
     # A move to a lumped state is one to the first of its column, and takes that many steps more.
     moves = reduced.indptr, reduced.indices, reduced.data, reduced.entry_error
-    indptr, indices, data, error, cost = moves_between(*moves, keep, number, extra, budget=budget)
-    state, extra_steps = reduced.state.copy(), reduced.extra_steps.copy()
-    extra_steps[query.answered] += extra[state[query.rows[query.answered]]]
-    renumber(state, number)
+    with beside(others, budget.threads) as rest:
+        indptr, indices, data, error, cost = moves_between(
+            *moves, keep, number, extra, budget=budget
+        )
+        made = rest()
     small = replace(
         reduced,
-        state=state,
-        extra_steps=extra_steps,
         indptr=indptr,
         indices=indices,
         data=data,
         entry_error=error,
-        own=reduced.own[keep],
-        column=reduced.column[keep],
         cost=cost + reduced.cost[keep] - 1.0,
-        block_start=thin_blocks(reduced.block_start, keep),
+        **made,
     )
     return Query.by(query.chain, query.rows, small, missing=query.missing), keep

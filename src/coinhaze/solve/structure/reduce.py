@@ -8,9 +8,10 @@ are the same have one distribution.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,10 @@ from coinhaze.ledger import Amounts
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.pool.limits import UNLIMITED, Budget, workers_for
-from coinhaze.solve.pool.threads import together
 from coinhaze.solve.structure.reduce_kernels import (
     add_moves,
     add_steps,
+    beginning,
     certain_in_order,
     find_equal,
     follow_aliases,
@@ -35,9 +36,11 @@ from coinhaze.solve.structure.reduce_kernels import (
     reachable_in_order,
     renumber,
     reorder,
+    row_starts,
     strong_components,
     turn,
 )
+from coinhaze.threads import beside, together
 
 NO_STATE = -1
 # A move's probability: two amounts rounded to floats, each by up to 2, and one division.
@@ -120,17 +123,22 @@ def reduce_chain(
         first = find_equal(*moves, leaves(moves[1], chain.column[states]))
         # Rows with the same moves are one; their steps may differ, by what aliases add.
         keep, place = number_first(first)
-        moves = _in_parts(partial(reorder, *moves), keep, place, budget=budget)
-        add_steps(steps, rows, requested, number, cost, first)
-        renumber(number, place)
-        states, cost = states[keep], cost[keep]
+
+        def put() -> tuple[Ints, Floats]:
+            add_steps(steps, rows, requested, number, cost, first)
+            renumber(number, place)
+            return states[keep], cost[keep]
+
+        with beside(put, budget.threads) as nodes:
+            moves = reordered(moves, keep, place, budget=budget)
+            states, cost = nodes()
     starts = np.arange(len(states) + 1)
     if not (ordered or is_in_order(*moves[:2])):
         blocks, component = strong_components(*moves[:2])
         order = np.argsort(component, kind="stable")
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
-        moves = list(reorder(*moves, order, place))
+        moves = reordered(moves, order, place, budget=budget)
         starts = np.searchsorted(component[order], np.arange(blocks + 1))
         renumber(number, place)
         states, cost = states[order], cost[order]
@@ -162,28 +170,71 @@ def moves_between(
     *,
     budget: Budget = UNLIMITED,
 ) -> list[Any]:
-    """Give the moves between states and the steps of one move, as `add_moves` does, in parts."""
-    add = partial(add_moves, indptr, indices, data, error)
-    return _in_parts(add, states, number, extra, len(states), budget=budget)
+    """Give the moves between states and the steps of one move, as `add_moves` does.
 
-
-def _in_parts(
-    work: Callable[..., tuple[Any, ...]], states: Ints, *given: Any, budget: Budget
-) -> list[Any]:
-    """Give rows of states as a kernel does: by several threads, some rows each, if there are many.
-
-    The first of its results says where rows begin; the others follow one another.
+    Several threads take some states each, if there are many, and write to the same arrays: where
+    moves of one are fewer than it had room for, those of the next are moved up.
     """
-    count = workers_for(max(1, len(states) // MIN_ROWS), budget.threads)
-    if count == 1:
-        return list(work(states, *given))
-    shares = np.array_split(states, count)
-    parts = together([partial(work, some, *given) for some in shares], budget)
-    starts, *others = zip(*parts, strict=True)
-    before = np.cumsum([0, *(start[-1] for start in starts[:-1])])
-    begins = [start[1:] + past for start, past in zip(starts, before.tolist(), strict=True)]
-    whole = [starts[0][:1], *begins], *others
-    return together([partial(np.concatenate, some) for some in whole], budget)
+    start = row_starts(indptr, states)
+    moves = _room(start)
+    cost = np.empty(len(states))
+    add = partial(add_moves, indptr, indices, data, error)
+    shares = _shares(len(states), budget)
+    starts = [start[some.start : some.stop + 1].copy() for some in shares]
+    given = number, extra, len(states)
+    together(
+        [
+            partial(add, states[some], *given, own, *moves, cost[some])
+            for some, own in zip(shares, starts, strict=True)
+        ],
+        budget.threads,
+    )
+    ends = [(int(own[0]), int(own[-1])) for own in starts]
+    end = ends[0][0]
+    for some, own, (first, last) in zip(shares, starts, ends, strict=True):
+        start[some.start : some.stop + 1] = own + (end - first)
+        end += last - first
+    return [start, *together([partial(_moved_up, a, ends) for a in moves], budget.threads), cost]
+
+
+def _moved_up(array: Any, ends: Sequence[tuple[int, int]]) -> Any:
+    """Give parts of an array without the gaps between them; the array is used up."""
+    end = ends[0][1]
+    for first, last in ends[1:]:
+        if first > end:
+            array[end : end + last - first] = array[first:last]
+        end += last - first
+    return beginning(array, end)
+
+
+def reordered(moves: Sequence[Any], order: Ints, place: Ints, *, budget: Budget) -> list[Any]:
+    """Put states into another order, leaving out those not in it: several threads take some each.
+
+    `moves` are those of `moves_between`, and `place` is where each state comes to stand.
+    """
+    start = row_starts(moves[0], order)
+    room = _room(start)
+    put = partial(reorder, *moves)
+    together(
+        [
+            partial(put, order[some], place, start[some], *room)
+            for some in _shares(len(order), budget)
+        ],
+        budget.threads,
+    )
+    return [start, *room]
+
+
+def _room(start: Ints) -> list[Any]:
+    """Make room for so many moves: where they lead, their probability, its error."""
+    return [np.empty(int(start[-1]), dtype=kind) for kind in (np.int64, np.float64, np.float64)]
+
+
+def _shares(rows: int, budget: Budget) -> list[slice]:
+    """Share rows out among threads, if they are many."""
+    count = workers_for(max(1, rows // MIN_ROWS), budget.threads)
+    ends = np.linspace(0, rows, count + 1).astype(np.int64).tolist()
+    return [slice(first, last) for first, last in pairwise(ends)]
 
 
 def _number(chain: AbsorbingChain, retained: Bools, *, merge: bool) -> tuple[Ints, Floats, Ints]:

@@ -101,7 +101,7 @@ def follow_aliases(indptr, indices, alias):
 
 
 @kernel()
-def _beginning(array, end):
+def beginning(array, end):
     """Give what an array begins with: a copy only where much memory would be kept idle."""
     if 8 * end < 7 * len(array):
         return array[:end].copy()
@@ -131,37 +131,42 @@ def number_in_order(indptr, indices, column, retained, merge):
             number[i] = count
             states[count] = i
             count += 1
-    return number, extra, _beginning(states, count)
+    return number, extra, beginning(states, count)
 
 
 @kernel()
-def add_moves(indptr, indices, data, error, states, number, extra, maximum):
-    """Give the moves of states: those to one state added up, with their relative error.
+def row_starts(indptr, states):
+    """Give where the moves of each of these states begin, one state's after the other's."""
+    start = np.zeros(len(states) + 1, np.int64)
+    for s in range(len(states)):
+        start[s + 1] = start[s] + indptr[states[s] + 1] - indptr[states[s]]
+    return start
 
-    `number` is the state each node stands for, of so many at most. Also gives the expected steps
-    of one move. A sum errs as its worst part does, and by one rounding for each part but the first.
+
+@kernel()
+def add_moves(
+    indptr, indices, data, error, states, number, extra, maximum, start, to, value, worst, cost
+):  # fmt: skip
+    """Write the moves of states: those to one state added up, with their relative error.
+
+    `number` is the state each node stands for, of so many at most. Moves are written from where
+    the first begins by `start`, which then says where all others do; there must be room for as
+    many as there were. Also written are the expected steps of one move. A sum errs as its worst
+    part does, and by one rounding for each part but the first.
     """
-    n = len(states)
-    room = 0
-    for s in range(n):
-        room += indptr[states[s] + 1] - indptr[states[s]]
-    start = np.zeros(n + 1, np.int64)
-    to = np.empty(room, np.int64)
-    value = np.empty(room)
-    worst = np.empty(room)
-    cost = np.ones(n)
     long = 0
-    for s in range(n):
+    for s in range(len(states)):
         long = max(long, indptr[states[s] + 1] - indptr[states[s]])
     # A short row is looked through; of a long one it is noted where each state stands.
     seen = np.full(maximum if long > SHORT_ROW else 0, -1, np.int64)
-    end = 0
-    for s in range(n):
+    end = start[0]
+    for s in range(len(states)):
         begin = end
+        steps = 1.0
         short = indptr[states[s] + 1] - indptr[states[s]] <= SHORT_ROW
         for e in range(indptr[states[s]], indptr[states[s] + 1]):
             t = number[indices[e]]
-            cost[s] += data[e] * extra[indices[e]]
+            steps += data[e] * extra[indices[e]]
             if short:
                 at = begin
                 while at < end and to[at] != t:
@@ -177,27 +182,20 @@ def add_moves(indptr, indices, data, error, states, number, extra, maximum):
                 value[end] = data[e]
                 worst[end] = error[e]
                 end += 1
+        cost[s] = steps
         start[s + 1] = end
-    return start, _beginning(to, end), _beginning(value, end), _beginning(worst, end), cost
 
 
 @kernel()
-def reorder(indptr, indices, data, error, order, place):
-    """Put states into another order, leaving out those not in it."""
-    start = np.zeros(len(order) + 1, np.int64)
+def reorder(indptr, indices, data, error, order, place, start, to, value, worst):
+    """Write the moves of states in another order, each from where `start` says."""
     for s in range(len(order)):
-        start[s + 1] = start[s] + indptr[order[s] + 1] - indptr[order[s]]
-    to = np.empty(start[-1], np.int64)
-    value = np.empty(start[-1])
-    number = np.empty(start[-1])
-    end = 0
-    for s in range(len(order)):
+        end = start[s]
         for e in range(indptr[order[s]], indptr[order[s] + 1]):
             to[end] = place[indices[e]]
             value[end] = data[e]
-            number[end] = error[e]
+            worst[end] = error[e]
             end += 1
-    return start, to, value, number
 
 
 @kernel()
@@ -326,7 +324,7 @@ def number_scored(state, rows, states):
         if answered[k]:
             row_of[have] = at[state[rows[k]]]
             have += 1
-    return answered, _beginning(found, count), row_of
+    return answered, beginning(found, count), row_of
 
 
 @kernel()

@@ -46,7 +46,6 @@ from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool import UNLIMITED, Budget, open_workers
 from coinhaze.solve.pool.limits import TooManyEntries, in_words, workers_for
-from coinhaze.solve.pool.threads import together
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
@@ -84,6 +83,7 @@ from coinhaze.solve.truncated.topological_kernels import (
     sweep_lists,
     sweep_tails,
 )
+from coinhaze.threads import together
 
 # Columns that follow one another often go together, so up to this many share a block; then it is
 # the next block's turn. Many turns make blocks equal: early columns are met by more lists.
@@ -322,7 +322,7 @@ class Tails:
                 )
                 for first in range(0, len(work.moves), step)
             ],
-            budget,
+            budget.threads,
         )
 
 

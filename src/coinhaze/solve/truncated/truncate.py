@@ -30,7 +30,6 @@ from coinhaze.solve.exact.rounding import Rounding
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.planner.cost import ExactCost
 from coinhaze.solve.pool.limits import UNLIMITED, Budget, TooManyEntries
-from coinhaze.solve.pool.threads import beside
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
@@ -38,6 +37,7 @@ from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
 from coinhaze.solve.truncated.lists import Swept, sweep_blocks
 from coinhaze.solve.truncated.lists_kernels import count_visits
+from coinhaze.threads import beside
 
 Over = Literal["worst", "mean"]
 
@@ -151,7 +151,7 @@ class Truncation:
         minimum = np.minimum(level * self.worth, HIGHEST)
         if budget.memory is not None:
             self._apart()  # so that it is there when what lists may take is measured
-        with beside(self._apart, budget) as apart:
+        with beside(self._apart, budget.threads) as apart:
             swept = sweep_blocks(
                 query,
                 self.columns,

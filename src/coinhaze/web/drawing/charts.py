@@ -225,7 +225,7 @@ def curves_chart(curves: Sequence[Curve], *, height: float = 320.0) -> Html:
     words += _curve_names(ready, maximum, right, top, tall)
     return Html(
         f'<svg class="curves" width="100%" height="{height:.0f}" role="img" aria-label="Share '
-        f'with at most so many bits, by ledger">{stretched(lines, height)}'
+        f'with at most this many bits, by ledger">{stretched(lines, height)}'
         f"{''.join(words)}</svg>"
     )
 

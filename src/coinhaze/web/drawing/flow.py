@@ -248,15 +248,10 @@ def _svg(kind: str, flow: Flow, height: float, parts: Iterable[str], picture: Pi
         'patternTransform="rotate(45)"><rect width="6" height="6" class="hb"/>'
         '<rect width="2.4" height="6" class="hf"/></pattern></defs>'
     )
-    label = _kind_words(kind, forward=picture.forward)
-    label = f"{label}. {flow.text} The table view holds the same figures."
+    what = "Flow of money forward, later" if picture.forward else "Flow of provenance, older"
+    side = "below" if kind != "wide" else "on the right" if picture.forward else "on the left"
+    label = f"{what} {side}. {flow.text} The table view holds the same figures."
     return Html(
         f'<svg class="sankey {kind}" width="100%" height="{height:.0f}" role="group" '
         f'aria-label="{escape(label)}">{hatch}{"".join(parts)}</svg>'
     )
-
-
-def _kind_words(kind: str, *, forward: bool) -> str:
-    if forward:
-        return f"Flow of money forward, later {'on the right' if kind == 'wide' else 'below'}"
-    return f"Flow of provenance, older {'on the left' if kind == 'wide' else 'below'}"

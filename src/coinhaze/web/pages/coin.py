@@ -95,22 +95,18 @@ class CoinView:
         return link_with_list(link, ask, self.lists)
 
 
-def coin_title(answer: CoinAnswer) -> str:
-    """Name a coin's page."""
-    bits = "" if answer.bits is None else f" · {answer.sentence.shown} bits"
-    return f"{short_id(answer.name)}{bits}"
-
-
 def coin_page(view: CoinView) -> str:
     """Return a coin's page."""
     answer, card, used = view.answer, view.card, view.answer.settings
     noun, policy = noun_of(answer.kind), POLICIES[used.policy]
     rule = f"{_caption(policy, noun)} Read by {_read(answer)}."
+    bits = "" if answer.bits is None else f" · {answer.sentence.shown} bits"
+    screen = screen_link(card.id, answer.name, view.ask.settings) if can_screen(card) else None
     others, mark, query = thing_link(card.id, "coin", answer.name, view.ask).partition("?")
     method = [("method", answer.method), ("ledger", card.name), ("digest", answer.digest)]
     return render(
         "coin.html",
-        coin_title(answer),
+        f"{short_id(answer.name)}{bits}",
         card=card,
         view=view,
         noun=noun,
@@ -122,7 +118,7 @@ def coin_page(view: CoinView) -> str:
         verdict=verdict_words(answer),
         whose=whose_view(answer, card, view.ask),
         chart=_scale(view) if policy.shares else None,
-        facts=facts_of(answer, view.lists, screen=_screen(view)),
+        facts=facts_of(answer, view.lists, screen=screen),
         choices=choices_of(card, view.ask, used, view.lists, view.link),
         legend=legend(answer.flow, _own_words(card)),
         flow_table=flow_table(answer.flow, shares=policy.shares, rule=rule),
@@ -187,12 +183,6 @@ def _scale(view: CoinView) -> Html | None:
     )
 
 
-def _screen(view: CoinView) -> str | None:
-    """Give the form that screens this node, where the ledger can be screened."""
-    ask = view.ask.settings
-    return screen_link(view.card.id, view.answer.name, ask) if can_screen(view.card) else None
-
-
 def _flow(view: CoinView) -> Html:
     answer = view.answer
 
@@ -202,7 +192,8 @@ def _flow(view: CoinView) -> Html:
         return node.href if node.column > 0 else None
 
     shares = POLICIES[answer.settings.policy].shares
-    picture = Picture(letters_of(answer), link, shares, noun_of(answer.kind))
+    letters = {origin.name: letter(k) for k, origin in enumerate(answer.origins)}
+    picture = Picture(letters, link, shares, noun_of(answer.kind))
     return draw_flow(answer.flow, picture)
 
 
@@ -211,8 +202,10 @@ def _own_words(card: LedgerCard) -> dict[str, str]:
 
 
 def legend(flow: Flow, own: Mapping[str, str] = NO_WORDS) -> Html:
-    """List the kinds of boxes that are there; `own` are words of the ledger's kind."""
+    """List the kinds of boxes and threads that are there; `own` are words of the ledger's kind."""
     present = {kind_of(node) for node in flow.nodes}
+    if any(band.listed > 0 for band in flow.bands):
+        present.add("listed")  # a thread is drawn even where its box is folded
     known = {**(FORWARD_WORDS if flow.direction == "forward" else _KIND_WORDS), **own}
     kinds = [(kind, words) for kind, words in known.items() if kind in present]
     return render_part("legend.html", kinds=kinds)
@@ -285,14 +278,8 @@ def _origin_facts(origin: Origin, card: LedgerCard) -> list[str]:
     return facts
 
 
-def letters_of(answer: CoinAnswer) -> dict[str, str]:
-    """Give each origin its letter: A to Z, then numbers."""
-    names = [origin.name for origin in answer.origins]
-    return {name: letter(k) for k, name in enumerate(names)}
-
-
 def letter(k: int) -> str:
-    """Give a letter, or a number where letters end.
+    """Give an origin its letter, A to Z, or a number where letters end.
 
     >>> letter(0), letter(26)
     ('A', '27')

@@ -17,11 +17,13 @@ from coinhaze.explore.describe import (
 )
 from coinhaze.explore.models import (
     Before,
+    EqualCoins,
     GroupAnswer,
     LedgerCard,
     ListCard,
     PartyKnows,
     Together,
+    TransactionLinks,
     WalletAnswer,
 )
 from coinhaze.explore.query import (
@@ -33,7 +35,6 @@ from coinhaze.explore.query import (
     wallet_link,
 )
 from coinhaze.web.drawing.charts import scale_chart
-from coinhaze.web.drawing.heat import heat_rows, side_words
 from coinhaze.web.pages.render import render
 from coinhaze.web.pages.settings import choices_of, leads_on, link_with_list
 from coinhaze.web.pages.words import DASH, bits_of_many, table_caption
@@ -207,3 +208,39 @@ def exposed_by(coins: Sequence[Before], spend: Together, limit: float) -> tuple[
 def _within(coin: Before, limit: float) -> bool:
     high = coin.exposure if coin.exposure_high is None else coin.exposure_high
     return high is not None and high <= limit
+
+
+SHADES = 8
+
+
+@dataclass(frozen=True)
+class HeatRow:
+    """Outputs of one amount: what they are, and how often they go with each input."""
+
+    words: str
+    cells: list[tuple[str, int]]  # the share in words, and its shade
+
+
+def shade(share: float) -> int:
+    """Give the shade of a share.
+
+    >>> [shade(s) for s in (0.0, 0.01, 0.5, 1.0)]
+    [0, 1, 4, 8]
+    """
+    return 0 if share <= 0 else max(1, min(round(share * SHADES), SHADES))
+
+
+def heat_rows(links: TransactionLinks) -> list[HeatRow]:
+    """Give a row for each different amount of outputs: the link matrix as a heat map.
+
+    It is a table, so that it can be read without colour, by any reader and without script.
+    """
+    return [
+        HeatRow(side_words(output), [(share_words(share), shade(share)) for share in row])
+        for output, row in zip(links.outputs, links.probabilities, strict=True)
+    ]
+
+
+def side_words(coins: EqualCoins) -> str:
+    """Name coins of one amount by it, and by how many they are."""
+    return coins.amount.shown if coins.count == 1 else f"{coins.count:,} of {coins.amount.shown}"

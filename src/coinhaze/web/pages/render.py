@@ -70,7 +70,8 @@ def environment() -> Environment:
         words.bits_of_many, words.bits_text, words.bits_title, words.informed_text,
         words.informed_title, words.job_words, words.ledger_words, words.merge_words,
         words.moment, words.share_or_dash, words.standing_words, words.state_words,
-        words.can_screen, words.window_words, words.heads, static_link, places, sure_words,
+        words.task_words, words.can_screen, words.window_words, words.heads, static_link,
+        places, sure_words,
     )  # fmt: skip
     found.globals |= {each.__name__: each for each in shared} | {"DASH": words.DASH, "keys": _KEYS}
     found.filters |= {"thousands": "{:,}".format, "capitalize_first": words.capitalize_first}
@@ -105,6 +106,8 @@ def problem_page(refused: Refused, ledger: str | None = None) -> bytes:
     `ledger` is the one that is not ready: it can be scored from here.
     """
     title = TITLES.get(refused.status, "That did not work")
+    if refused.problem.code == "not-scored":
+        title = "Not scored yet"
     template = "enter.html" if refused.status == 401 else "problem.html"
     return render(
         template, title, problem=refused.problem, enter=ENTER, login=LOGIN, ledger=ledger

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
@@ -14,6 +14,9 @@ from starlette.concurrency import run_in_threadpool
 from coinhaze.errors import InputError
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.models import (
+    Comparators,
+    DestinationsAnswer,
+    GroupAnswer,
     GroupKind,
     Histogram,
     Hit,
@@ -25,6 +28,7 @@ from coinhaze.explore.query import (
     CoinQuery,
     CompareQuery,
     JobQuery,
+    Model,
     PageQuery,
     Settings,
     SharedQuery,
@@ -69,26 +73,39 @@ OFFERED = 8  # coins of the same address that a what-if offers
 EXAMPLES = 3
 _THINGS: dict[str, GroupKind] = {"address": "address", "tx": "transaction", "block": "block"}
 
+M = TypeVar("M", bound=Model)
 
 router = APIRouter(include_in_schema=False)
 
 
+def _cached(
+    request: Request, answers: Answers, answer: Answer[Any], key: Hashable
+) -> Response | None:
+    """Send the page that was made of an answer before, or say that the browser has it."""
+    tag = _tag(answer, key)
+    page = answers.cache.get(tag) if tag else None
+    body = page if isinstance(page, bytes) else None
+    if body is None and not replies.has(request, tag):
+        return None
+    return replies.tagged(request, tag, body, replies.HTML)
+
+
 async def drawn(
-    request: Request,
-    answers: Answers,
-    answer: Answer[Any],
-    key: Hashable,
-    view: Callable[[], Awaitable[Callable[[], str]]],
+    request: Request, answers: Answers, answer: Answer[M], key: Hashable, draw: Callable[[M], str]
 ) -> Response:
     """Send a page made of an answer; it is made once, apart from the loop, and then cached."""
-    tag = f"{answer.tag}-{zlib.crc32(repr(key).encode()):08x}" if answer.tag else ""
-    cached = answers.cache.get(tag) if tag else None
-    page = cached if isinstance(cached, bytes) else None
-    if page is None and not replies.has(request, tag):
-        page = (await run_in_threadpool(await view())).encode()
-        if tag:
-            answers.cache.put(tag, page)
+    sent = _cached(request, answers, answer, key)
+    if sent is not None:
+        return sent
+    tag = _tag(answer, key)
+    page = (await run_in_threadpool(draw, answer.model)).encode()
+    if tag:
+        answers.cache.put(tag, page)
     return replies.tagged(request, tag, page, replies.HTML)
+
+
+def _tag(answer: Answer[Any], key: Hashable) -> str:
+    return f"{answer.tag}-{zlib.crc32(repr(key).encode()):08x}" if answer.tag else ""
 
 
 @router.get("/")
@@ -200,15 +217,14 @@ async def ledger(answers: Served, request: Request, ledger: str) -> Response:
         return RedirectResponse(api_link(f"/ledgers/{ledger[:-5]}"), 307)
     ask = query_from(request, Settings)
     found = await answers.ledger(ledger, ask)
-
-    async def view() -> Callable[[], str]:
-        page = found.model
-        density = None
-        if page.summary is not None and page.summary.scored:
-            density = (await answers.ask(ledger, Explorer.density, ask)).model
-        return lambda: ledger_page(page, density)
-
-    return await drawn(request, answers, found, answers.card(ledger).changed, view)
+    changed = answers.card(ledger).changed
+    sent = _cached(request, answers, found, changed)
+    if sent is not None:
+        return sent
+    density, summary = None, found.model.summary
+    if summary is not None and summary.scored:
+        density = (await answers.ask(ledger, Explorer.density, ask)).model
+    return await drawn(request, answers, found, changed, lambda page: ledger_page(page, density))
 
 
 @router.get("/l/{ledger}/table")
@@ -217,12 +233,7 @@ async def table(answers: Served, request: Request, ledger: str) -> Response:
     ask = query_from(request, TableQuery)
     found = await answers.ask(ledger, Explorer.table, ask)
     card = answers.card(ledger)
-
-    async def view() -> Callable[[], str]:
-        page = found.model
-        return lambda: table_page(page, card)
-
-    return await drawn(request, answers, found, "page", view)
+    return await drawn(request, answers, found, "page", lambda page: table_page(page, card))
 
 
 @router.get("/l/{ledger}/table.{kind}")
@@ -270,23 +281,22 @@ async def coin(answers: Served, request: Request, ledger: str, name: str) -> Res
     if ties or list_changed:
         found = replace(found, tag="")
     card = answers.card(ledger)
-
-    async def view() -> Callable[[], str]:
-        answer = found.model
-        shown = CoinView(
-            card,
-            answer,
-            ask,
-            await _beside_histogram(answers, answer.ledger, ask, answer.place is not None),
-            lists,
-            ties,
-            await _what_if(answers, ledger, name, ask, ties),
-            await _beside(answers, card, answer.owner),
-            list_changed,
-        )
-        return lambda: coin_page(shown)
-
-    return await drawn(request, answers, found, card.changed, view)
+    sent = _cached(request, answers, found, card.changed)
+    if sent is not None:
+        return sent
+    answer = found.model
+    shown = CoinView(
+        card,
+        answer,
+        ask,
+        await _beside_histogram(answers, answer.ledger, ask, answer.place is not None),
+        lists,
+        ties,
+        await _what_if(answers, ledger, name, ask, ties),
+        await _beside(answers, card, answer.owner),
+        list_changed,
+    )
+    return await drawn(request, answers, found, card.changed, lambda _: coin_page(shown))
 
 
 @router.get("/l/{ledger}/coin/{name}/comparators")
@@ -297,11 +307,10 @@ async def comparators(answers: Served, request: Request, ledger: str, name: str)
     found = await answers.ask(ledger, Explorer.comparators, name, ask)
     card = answers.card(ledger)
 
-    async def view() -> Callable[[], str]:
-        page = found.model.model_copy(update={"name": name})
-        return lambda: comparators_page(page, card)
+    def draw(page: Comparators) -> str:
+        return comparators_page(page.model_copy(update={"name": name}), card)
 
-    return await drawn(request, answers, found, "page", view)
+    return await drawn(request, answers, found, "page", draw)
 
 
 @router.get("/l/{ledger}/coin/{name}/shared")
@@ -311,12 +320,7 @@ async def shared(answers: Served, request: Request, ledger: str, name: str) -> R
     ask = query_from(request, SharedQuery)
     found = await answers.ask(ledger, Explorer.shared, name, ask)
     card = answers.card(ledger)
-
-    async def view() -> Callable[[], str]:
-        page = found.model
-        return lambda: shared_page(page, card)
-
-    return await drawn(request, answers, found, "page", view)
+    return await drawn(request, answers, found, "page", lambda page: shared_page(page, card))
 
 
 @router.get("/l/{ledger}/coin/{name}/destinations")
@@ -328,11 +332,10 @@ async def destinations(answers: Served, request: Request, ledger: str, name: str
     found = await answers.ask(ledger, Explorer.destinations, name, ask)
     card = answers.card(ledger)
 
-    async def view() -> Callable[[], str]:
-        shown = DestinationsView(card, found.model, ask, lists)
-        return lambda: destinations_page(shown)
+    def draw(page: DestinationsAnswer) -> str:
+        return destinations_page(DestinationsView(card, page, ask, lists))
 
-    return await drawn(request, answers, found, "page", view)
+    return await drawn(request, answers, found, "page", draw)
 
 
 @router.get("/l/{ledger}/coin/{name}/destinations.json")
@@ -403,11 +406,10 @@ async def group(answers: Served, request: Request, ledger: str, thing: str, name
     )
     card = answers.card(ledger)
 
-    async def view() -> Callable[[], str]:
-        page = found.model
-        return lambda: group_page(page, card, ask, lists, name)
+    def draw(page: GroupAnswer) -> str:
+        return group_page(page, card, ask, lists, name)
 
-    return await drawn(request, answers, found, "page", view)
+    return await drawn(request, answers, found, "page", draw)
 
 
 @router.get("/investigation")

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from coinhaze.errors import count_words
-from coinhaze.explore.describe import bits_words, range_words, reading_words, share_words
+from coinhaze.explore.describe import (
+    bits_words,
+    range_words,
+    reading_words,
+    share_words,
+    short_id,
+)
 from coinhaze.explore.models import (
     Bits,
     LedgerCard,
@@ -195,6 +202,8 @@ def _at_time(seconds: int | None) -> str:
 def state_words(card: LedgerCard) -> str:
     """Say in what state a ledger is; of one that is ready, its network."""
     message = card.message if card.state != "ready" else None
+    if card.state == "not scored" and message:
+        return message  # it says so itself
     return " · ".join(filter(None, (STATES[card.state], message))) or card.network or ""
 
 
@@ -225,6 +234,32 @@ def job_words(job: Job) -> str:
     if job.seconds_left is None:
         return f"{done} · {_span(job.seconds)} so far"
     return f"{done} · about {_span(job.seconds_left)} left"
+
+
+TASKS = {"coin": "Coin", "tx": "Transaction", "address": "Address", "block": "Block"}
+PAGES = {"wallet": "Wallet", "screen": "Screening", "table": "Table"}
+
+
+def task_words(words: str) -> str:
+    """Say what a job works out: a page is named by what it shows, anything else as it is.
+
+    >>> task_words("/l/week/coin/a%2Fb:1/destinations?policy=fifo"), task_words("/l/week/wallet")
+    ('Coin a/b:1 of week, where it went', 'Wallet in week')
+    >>> task_words("/compare?l=a,b"), task_words("scoring week")
+    ('Comparison of ledgers', 'scoring week')
+    """
+    parts = [unquote(part) for part in words.partition("?")[0].split("/")]
+    match parts:
+        case ["", "compare"]:
+            return "Comparison of ledgers"
+        case ["", "l", ledger]:
+            return f"Ledger {ledger}"
+        case ["", "l", ledger, page] if page in PAGES:
+            return f"{PAGES[page]} in {ledger}"
+        case ["", "l", ledger, kind, name, *more] if kind in TASKS:
+            went = ", where it went" if "destinations" in more else ""
+            return f"{TASKS[kind]} {short_id(name)} of {ledger}{went}"
+    return words
 
 
 def _span(seconds: float) -> str:

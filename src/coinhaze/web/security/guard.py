@@ -163,7 +163,7 @@ class Guard:
 
     def _check_token(self, request: RequestHead) -> None:
         given, by_program = given_token(request)
-        if given is not None and self._is_token(given):
+        if given is not None and hmac.compare_digest(digest(given), digest(self._token)):
             if request.changes and not by_program and not _says_where_from(request):
                 raise _other_site("nothing says where it comes from")
             if request.client is not None:
@@ -178,9 +178,6 @@ class Guard:
             "this server answers only with its token" if not given else "that is not the token",
             fix="paste the token that `coinhaze serve` printed, or send Authorization: Bearer",
         )
-
-    def _is_token(self, text: str) -> bool:
-        return hmac.compare_digest(digest(text), digest(self._token))
 
     def _used_up(self, request: RequestHead) -> bool:
         """Use up the code of an address that somebody who is in already opens."""

@@ -9,15 +9,23 @@ import numpy as np
 import pytest
 
 from coinhaze import History
-from coinhaze.history import indexer
-from coinhaze.history.index_kernels import COUNT, FIRST, VALUE, VOUT, WORDS, _coin, move_together
+from coinhaze.history import live
+from coinhaze.history.live_kernels import (
+    COUNT,
+    FIRST,
+    VALUE,
+    VOUT,
+    WORDS,
+    coin_of,
+    move_together,
+)
 from coinhaze.simulate.history import bitcoin_history
 
 
 @pytest.mark.parametrize("rising", [True, False])
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_coin_is_found_by_its_number(rising: bool, compiled: bool) -> None:
-    find = _coin.compiled if compiled else _coin.plain
+    find = coin_of.compiled if compiled else coin_of.plain
     rng = np.random.default_rng(3)
     for largest in (1, 2, 3, 10, 40, 300, 5000):
         for count in sorted({1, min(2, largest), largest // 2 or 1, largest}):
@@ -58,8 +66,8 @@ def test_where_coins_stand_changes_no_bit(
         return found
 
     for name, value in {"_FEW": 0, "_YOUNG": young, "_SPENT": spent}.items():
-        monkeypatch.setattr(indexer, name, value)
-    monkeypatch.setattr(indexer, "move_together", counts)
+        monkeypatch.setattr(live, name, value)
+    monkeypatch.setattr(live, "move_together", counts)
     moved = History.index_blocks(tmp_path / "2.history", parts)
     assert moved.manifest.pieces == history.manifest.pieces
     assert moved.manifest.live == history.manifest.live

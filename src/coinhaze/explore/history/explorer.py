@@ -1,4 +1,4 @@
-"""A whole history, explored: what pages show of a window, from a tape and its kept scores.
+"""A whole history, explored: what pages show of a window, from a tape and its scores.
 
 It answers the questions of an `Explorer` that a history can answer, with the same models, and
 refuses the others by name. Figures are those of the last commit.
@@ -16,52 +16,40 @@ import pyarrow.compute as pc
 
 from coinhaze import __version__
 from coinhaze.amounts import Floats, Ints
-from coinhaze.errors import InputError, UnknownName, UsageError
+from coinhaze.errors import UnknownName, UsageError
 from coinhaze.explore.cache import Cache
-from coinhaze.explore.coin.flow import COIN, origin_nodes, straight_flow
 from coinhaze.explore.describe import (
     amount_words,
-    band_words,
-    bits_words,
-    equal_words,
-    range_words,
-    sentence,
-    short_id,
-    though_words,
 )
 from coinhaze.explore.distribution import (
     curve_among,
     density_among,
     histogram_of_bits,
-    place_among,
 )
+from coinhaze.explore.history.coin import answer_coin, origin_rows, rest_of
+from coinhaze.explore.history.search import search_history
 from coinhaze.explore.models import (
     Amount,
     CoinAnswer,
+    CoinsOfType,
     CompletenessCheck,
     CompletenessRecord,
     Curve,
     Density,
-    FlowNode,
     GroupAnswer,
     GroupKind,
     Histogram,
-    Hit,
     LedgerCard,
     LedgerPage,
     LedgerSummary,
     MonthOfCoins,
     NodeKind,
-    Origin,
     OriginsPage,
-    Other,
     SearchAnswer,
-    Sentence,
     TablePage,
     TableRow,
 )
 from coinhaze.explore.query import CoinQuery, Settings, TableQuery, thing_link
-from coinhaze.explore.search import LONGEST, MAXIMUM, SHORTEST, taken_out
 from coinhaze.explore.table import (
     batches_of,
     cursor_at,
@@ -71,16 +59,17 @@ from coinhaze.explore.table import (
     rows_in_ranges,
 )
 from coinhaze.history import History
+from coinhaze.history.live_coins import coin_names
 from coinhaze.history.origins import CoinOrigins
+from coinhaze.history.table import history_table
+from coinhaze.ledger.script_types import SCRIPT_TYPES
 from coinhaze.measures.scores import ZERO, rising
 from coinhaze.observer.policies import PROPORTIONAL
 
 ENDS = 10
 MAX_SORTED = 2_000_000  # coins that are sorted by name
-MAX_LOOKED_THROUGH = 100_000_000  # transactions whose ids are looked through for a beginning
-WALKED = 64  # coins whose origins are kept
+WALKED = 64  # coins whose origins are cached
 OWN, A_COIN, ALL_ROWS = Settings(), CoinQuery(), TableQuery()
-NO_VALUES = "It is spent, or can never be: a history holds the values of unspent coins alone."
 
 
 class HistoryExplorer:
@@ -105,6 +94,10 @@ class HistoryExplorer:
         """What is scored."""
         return "account" if self.accounts else "coin"
 
+    def kind_of(self, name: str) -> NodeKind:
+        """Say what something that is scored is by its name: a pool, or what all else is."""
+        return "pool" if name.startswith("pool:") else self.kind
+
     def settings(self, query: Any) -> Any:
         """Put what a history is read by in the place of what was left open; refuse all else."""
         changes = {
@@ -121,10 +114,12 @@ class HistoryExplorer:
         return query.model_copy(update=changes)
 
     @cached_property
-    def _sorted_bits(self) -> Floats:
+    def sorted_bits(self) -> Floats:
+        """The bits of all scored coins, rising."""
         return rising(self.scores.bits)
 
-    def _amount(self, smallest: int) -> Amount:
+    def amount(self, smallest: int) -> Amount:
+        """Say an amount in the history's unit."""
         unit = self.history.unit
         shown = amount_words(str(smallest), unit.decimals, unit.symbol)
         return Amount(smallest=str(smallest), shown=shown, unit=unit.symbol or None)
@@ -140,9 +135,7 @@ class HistoryExplorer:
             from coinhaze.history.accounts import accounts_of
 
             return list(accounts_of(txids).take(pa.array(back)).to_pylist())
-        vouts = coins.vout[rows].tolist()
-        found = txids.take(pa.array(back)).to_pylist()
-        return [f"{txid}:{vout}" for txid, vout in zip(found, vouts, strict=True)]
+        return list(coin_names(txids.take(pa.array(back)), coins.vout[rows]).to_pylist())
 
     def rows(self, rows: Ints) -> tuple[TableRow, ...]:
         """Tell some of the scored coins."""
@@ -150,8 +143,8 @@ class HistoryExplorer:
         return tuple(
             TableRow(
                 name=name,
-                kind=self.kind,
-                amount=self._amount(int(scores.coins.value[k])),
+                kind=self.kind_of(name),
+                amount=self.amount(int(scores.coins.value[k])),
                 bits=float(scores.bits[k]),
                 bits_low=float(scores.bits_low[k]),
                 bits_high=float(scores.bits_high[k]),
@@ -203,7 +196,8 @@ class HistoryExplorer:
         for first, last in [(0, 0), *batches_of(len(left))]:
             rows, scores = left[first:last], self.scores
             columns: dict[str, Any] = {"name": pa.array(self.names(rows), pa.string())}
-            columns["kind"] = pa.array([self.kind] * len(rows), pa.string())
+            kinds = [self.kind_of(name) for name in columns["name"].to_pylist()]
+            columns["kind"] = pa.array(kinds, pa.string())
             columns["amount"] = pc.cast(pa.array(scores.coins.value[rows]), pa.string())
             for name in ("bits", "bits_low", "bits_high", "miss", "steps"):
                 columns[name] = pa.array(getattr(scores, name)[rows], pa.float64())
@@ -212,7 +206,7 @@ class HistoryExplorer:
     def histogram(self, query: Settings = OWN) -> Histogram:
         """Give all unspent coins by bits."""
         self.settings(query)
-        return histogram_of_bits(self._sorted_bits)
+        return histogram_of_bits(self.sorted_bits)
 
     def density(self, query: Settings = OWN) -> Density:
         """Give all unspent coins by bits and steps."""
@@ -255,7 +249,7 @@ class HistoryExplorer:
     def curve(self, query: Settings = OWN) -> Curve:
         """Give the history's line of a comparison."""
         self.settings(query)
-        bits, share = curve_among(self._sorted_bits)
+        bits, share = curve_among(self.sorted_bits)
         return Curve(card=self.card(), summary=self.summary(), bits=bits, share=share)
 
     def ledger(self, query: Settings = OWN) -> LedgerPage:
@@ -264,7 +258,7 @@ class HistoryExplorer:
         months = tuple(
             MonthOfCoins(
                 **{name: value for name, value in month.items() if name != "value"},
-                amount=self._amount(int(month["value"])),
+                amount=self.amount(int(month["value"])),
             )
             for month in about.months
         )
@@ -282,11 +276,31 @@ class HistoryExplorer:
                 missing_heights=record.holes,
             ),
             notes=about.notes,
-            provenance=self._provenance(),
+            provenance=self.provenance(),
             months=months,
+            script_types=self._script_types(),
         )
 
-    def _provenance(self) -> dict[str, Any]:
+    def _script_types(self) -> tuple[CoinsOfType, ...]:
+        """Give the unspent coins by type of script; nothing where no type is known."""
+        rows = history_table(self.scores, "script-type").to_pylist()
+        if all(row["group"] == SCRIPT_TYPES[0] for row in rows):
+            return ()
+        return tuple(
+            CoinsOfType(
+                script_type=row["group"],
+                coins=row["coins"],
+                amount=self.amount(row["value"]),
+                bits_mean=row["bits_mean"],
+                bits_median=row["bits_median"],
+                bits_by_value=row["bits_by_value"],
+                one_origin=row["certain"],
+            )
+            for row in rows
+        )
+
+    def provenance(self) -> dict[str, Any]:
+        """Say what the figures were made from."""
         about = self.history.manifest
         return {
             "software": f"coinhaze {__version__}",
@@ -298,154 +312,21 @@ class HistoryExplorer:
 
     def search(self, query: str) -> SearchAnswer:
         """Find a transaction, coin, account or block, or transactions whose id begins so."""
-        text = taken_out(query)
-        if not text:
-            raise InputError("nothing to look for: paste a transaction id, txid:vout or a height")
-        hits = self._named(text)
-        understood = hits[0].kind.capitalize() if hits else f"a name, {short_id(text)}"
-        note = None
-        if not hits and len(text) >= SHORTEST:
-            hits = self._beginning(text)
-            understood = f"the beginning of a name, {short_id(text)}" if hits else understood
-        if not hits:
-            note = "Nothing in this history has this name or begins with it."
-            if len(text) < SHORTEST:
-                note = f"Beginnings of names need {SHORTEST} letters or more. {note}"
-        return SearchAnswer(
-            query=query[:LONGEST],
-            understood=understood,
-            hits=tuple(hits[:MAXIMUM]),
-            more=len(hits) > MAXIMUM,
-            note=note,
-        )
-
-    def _hit(self, kind: Any, name: str, page: str, words: str) -> Hit:
-        return Hit(
-            kind=kind, ledger=self.id, name=name, words=words,
-            href=thing_link(self.id, page, name),
-        )  # fmt: skip
-
-    def _named(self, text: str) -> list[Hit]:
-        digits = text.replace(",", "").removeprefix("#")
-        tape = self.history.tape
-        for name in dict.fromkeys((text, text.lower())):
-            txid, _, vout = name.rpartition(":")
-            if txid and vout.isdecimal() and not self.accounts and tape.find(txid) is not None:
-                return [self._hit("coin", name, "coin", f"Coin {short_id(name)}")]
-            if self.accounts and self._has_account(name):
-                return [self._hit("account", name, "coin", f"Account {short_id(name)}")]
-            if not self.accounts and tape.find(name) is not None:
-                return [self._hit("transaction", name, "tx", f"Transaction {short_id(name)}")]
-        about = self.history.manifest
-        height = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 18 else -1
-        if not 0 <= about.first_height <= height <= about.last_height:
-            return []
-        return [self._hit("block", str(height), "block", f"Block {height:,}")]
-
-    def _has_account(self, name: str) -> bool:
-        try:
-            self._walk(name)
-        except UnknownName:
-            return False
-        return True
-
-    def _beginning(self, text: str) -> list[Hit]:
-        if self.accounts:
-            every = self.names(np.arange(len(self.scores)))
-            found = [name for name in every if name.startswith(text)][: MAXIMUM + 1]
-            return [self._hit("account", n, "coin", f"Account {short_id(n)}") for n in found]
-        if len(self.history) > MAX_LOOKED_THROUGH:
-            raise UsageError(
-                f"more than {MAX_LOOKED_THROUGH:,} transactions are not looked through for a "
-                "beginning: paste the whole id"
-            )
-        names = self.history.tape.beginning(text.lower(), MAXIMUM + 1)
-        return [self._hit("transaction", n, "tx", f"Transaction {short_id(n)}") for n in names]
-
-    def _walk(self, name: str) -> CoinOrigins:
-        return self._walked.make(name, lambda: self.history.origins(name))
+        return search_history(self, query)
 
     def coin(self, name: str, query: CoinQuery = A_COIN) -> CoinAnswer:
         """Give a coin's page: its bits, and the origins that a walk back over the tape finds."""
-        used, found = self.settings(query), self._walk(name)
-        bits = 0.0 if found.bits_high <= ZERO else found.bits
-        top = min(found.origins[0].probability, 1.0)
-        origins = self._origins(found, 0, query.top)
-        other = _rest(found, 0, len(origins))
-        coin = FlowNode(
-            id=COIN,
-            column=0,
-            kind=self.kind,
-            name=found.node,
-            words=short_id(found.node),
-            share=1.0,
-        )
-        words = sentence(bits, top_share=top, noun=self.kind)
-        notes = () if found.balance is not None else (NO_VALUES,)
-        return CoinAnswer(
-            ledger=self.id,
-            digest=self.digest,
-            settings=used,
-            name=found.node,
-            kind=self.kind,
-            amount=None if found.balance is None else self._amount(found.balance),
-            spent=found.balance is None,
-            height=found.height,
-            made_by=None if self.accounts else found.node.rpartition(":")[0],
-            bits=bits,
-            bits_low=found.bits_low,
-            bits_high=found.bits_high,
-            method=f"walk back over {found.rows:,} rows of the tape",
-            sentence=Sentence(
-                text=words,
-                equal_origins=2.0**bits,
-                equal=equal_words(bits),
-                band=band_words(bits),
-                though=though_words(top, bits),
-                shown=bits_words(bits, found.bits_low, found.bits_high),
-                range=range_words(found.bits_low, found.bits_high),
-            ),
-            place=place_among(self._sorted_bits, bits),
-            steps=found.steps,
-            steps_nearest=None,
-            sources=len(found.origins),
-            top_share=top,
-            origins=origins,
-            other=other,
-            exposure=None,
-            flow=straight_flow(
-                coin, origin_nodes(origins, other), by="hop",
-                text="Origins of a whole history are drawn straight to the coin.",
-            ),
-            notes=notes,
-            provenance=self._provenance(),
-        )  # fmt: skip
+        return answer_coin(self, name, query)
 
-    def _origins(self, found: CoinOrigins, first: int, last: int) -> tuple[Origin, ...]:
-        rows = []
-        for k, origin in enumerate(found.origins[first:last], first):
-            name = origin.source
-            mined = name.startswith(("tx:", "mint:"))
-            bare = name.removeprefix("tx:")
-            if self.accounts:
-                href, words = None, f"{'Mint' if mined else 'Account'} {short_id(name)}"
-            elif mined:
-                href, words = thing_link(self.id, "tx", bare), f"Mined in {short_id(bare)}"
-            else:
-                href, words = None, f"Coin {short_id(name)}, made before the history"
-            rows.append(
-                Origin(
-                    rank=k, name=name, words=words, kind="mined" if mined else "earlier",
-                    share=min(origin.probability, 1.0), href=href,
-                )
-            )  # fmt: skip
-        return tuple(rows)
+    def walk(self, name: str) -> CoinOrigins:
+        """Walk a coin back over the tape; the last ones are cached."""
+        return self._walked.make(name, lambda: self.history.origins(name))
 
     def origins(
         self, name: str, query: Settings = OWN, *, after: str | None = None, limit: int = 100
     ) -> OriginsPage:
         """Give some of a coin's origins, largest first."""
-        used, found = self.settings(query).settings, self._walk(name)
+        used, found = self.settings(query).settings, self.walk(name)
         total = len(found.origins)
         first = 0
         if after is not None:
@@ -456,15 +337,15 @@ class HistoryExplorer:
             name=name,
             settings=used,
             total=total,
-            rows=self._origins(found, first, last),
-            other=_rest(found, first, last),
+            rows=origin_rows(self, found, first, last),
+            other=rest_of(found, first, last),
             after=cursor_at(last - 1, self.digest, name) if 0 < last < total else None,
         )
 
     def origin_batches(self, name: str, query: Settings = OWN) -> Iterator[pa.RecordBatch]:
         """Give all of a coin's origins, as columns; the first batch is empty."""
         self.settings(query)
-        found = self._walk(name).origins
+        found = self.walk(name).origins
         for first, last in [(0, 0), *batches_of(len(found))]:
             some = found[first:last]
             yield pa.record_batch(
@@ -489,6 +370,7 @@ class HistoryExplorer:
         low, high = self._transactions_of(kind, name)
         made = self.scores.coins.transaction
         rows = np.arange(*np.searchsorted(made, [low, high]))
+        rows = rows[self.scores.coins.vout[rows] >= 0]  # a pool belongs to no transaction
         bits, value = self.scores.bits[rows], self.scores.coins.value[rows]
         first = (
             0 if after is None else place_of_cursor(after, self.digest, name, maximum=len(rows)) + 1
@@ -508,7 +390,7 @@ class HistoryExplorer:
             name=name,
             time=int(times[0]) if times[0] >= 0 else None,
             height=int(heights[0]) if heights[0] >= 0 else None,
-            total=self._amount(int(value.sum())),
+            total=self.amount(int(value.sum())),
             coins=len(rows),
             unspent=len(rows),
             bits_low=float(bits.min()) if known else None,
@@ -545,9 +427,3 @@ class HistoryExplorer:
 
     comparators = shared = destinations = what_if = wallet = _refuse
     screen = statement = statement_file = _refuse
-
-
-def _rest(found: CoinOrigins, first: int, last: int) -> Other:
-    shown = sum(o.probability for o in found.origins[first:last])
-    rest = len(found.origins) - (last - first)
-    return Other(count=rest, share=min(max(1.0 - shown, 0.0), 1.0) if rest else 0.0)

@@ -1,1 +1,0 @@
-"""Desiderata for a measure of traceability, tested on small ledgers."""
