@@ -265,7 +265,7 @@ def line_of(path: Path, row: int, delimiter: str = ",", *, quoted: bool = True) 
 def _csv_rows(lines: Iterable[str], delimiter: str, quoted: bool) -> _CsvRows:
     """Part lines into rows as Arrow does; a blank line is an empty one."""
     if quoted:
-        return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL)
+        return csv.reader(lines, delimiter=delimiter)
     return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
 
 
