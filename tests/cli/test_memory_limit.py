@@ -63,7 +63,7 @@ def _check(arguments: list[str], folder: Path, megabytes: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize(("arguments", "megabytes"), [(COMMANDS[1], 350), (COMMANDS[2], 600)])
+@pytest.mark.parametrize(("arguments", "megabytes"), [(COMMANDS[1], 350), (COMMANDS[2], 500)])
 def test_too_little_memory_is_one_line_and_exit_6(
     folder: Path, arguments: list[str], megabytes: int
 ) -> None:
