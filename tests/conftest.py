@@ -26,10 +26,6 @@ settings.load_profile("any machine")
 # Seconds after which a kernel that all tests have run as plain Python is compiled after all: about
 # as long as compiling one takes.
 PATIENCE = 3.0
-# Entries of arrays up to which kernels are plain Python here: more than a test in make unit has, as
-# a larger array has all kernels after it compiled, which costs minutes. Seconds bound them all the
-# same, and programs that tests start have the usual limit.
-SMALL = 1 << 21
 # By how much fewer examples a property is tried on in make unit.
 FEWER = 8
 # Folders whose tests are of no unit: small benchmarks, and real ledgers. As all tests that read
@@ -65,7 +61,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
     What modules make on import is plain in both: every process imports all of them.
     """
-    kernels.SMALL = -1 if session.config.getoption("compiled") else SMALL
+    if session.config.getoption("compiled"):
+        kernels.SMALL = -1
     kernels.MAX_SECONDS = PATIENCE
     gc.freeze()  # modules and tests stay: nothing is gained by looking through them again and again
 
