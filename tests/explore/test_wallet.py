@@ -66,7 +66,7 @@ def test_what_cannot_be_put_together_is_refused(explorer: Explorer) -> None:
     with pytest.raises(UsageError, match="coin view"):
         explorer.what_if(WhatIfQuery(coins=(coin,), view="address"))
     accounts = explorer_of(coinhaze.AccountLedger.from_transfers([("a", "b", 1)]))
-    with pytest.raises(UsageError, match="coin view"):
+    with pytest.raises(UsageError, match="a wallet needs a ledger of coins"):
         accounts.what_if(WhatIfQuery(coins=("b",)))
 
 

@@ -226,7 +226,8 @@ history show coins.history {_COIN}
 history show coins.history nobody:0
 history index pay.history pay.csv
 history score bitcoin
-history index made.history shielded
+history index pools.history shielded
+history score pools.history --accuracy exact
 simulate bitcoin-history --blocks 4 -o made.history
 history score made.history --seed 2 --draws 64
 history table made.history

@@ -15,7 +15,8 @@ import pytest
 from coinhaze import CoinLedger, History
 from coinhaze.errors import InputError, LedgerError, ResourceError, UsageError
 from coinhaze.history import files
-from coinhaze.ledger.completeness import Check, Completeness
+from coinhaze.history.sources import joined
+from coinhaze.ledger.completeness import Check, Completeness, Status
 from coinhaze.report import files as report_files
 from history.test_tape import pool
 
@@ -268,6 +269,29 @@ def test_a_missing_block_is_refused_by_its_height(tmp_path: Path) -> None:
     ledger = replace(ledger_of(chain(3)), completeness=Completeness((check,), ((7, 7),), 7))
     with pytest.raises(LedgerError, match="first at height 7: no block 7"):
         History.index(tmp_path / "x.history", ledger)
+
+
+@pytest.mark.parametrize(
+    ("before", "added", "both"),
+    [
+        ("passed", "passed", "passed"),
+        ("passed", "failed", "failed"),
+        ("failed", "passed", "failed"),
+        ("failed", "not checkable", "failed"),
+        ("not checkable", "passed", "not checkable"),
+        ("passed", None, "not checkable"),
+        ("failed", None, "failed"),
+    ],
+)
+def test_a_check_holds_where_it_held_of_every_part(
+    before: Status, added: Status | None, both: Status
+) -> None:
+    earlier = Completeness((Check("heights contiguous", before, detail="before"),))
+    checks = () if added is None else (Check("heights contiguous", added, detail="added"),)
+    (check,) = joined(earlier.record(), Completeness(checks), "there", first=False).checks
+    assert check.status == both
+    if before == both:
+        assert check.detail == "before"
 
 
 def test_what_no_history_holds_is_refused(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ CHECKS = {
     "HIGHEST": "no list drops more than half of itself",
     "NO_COLUMN": "no number",
     "NO_STATE": "no number",
+    "SHORTEST": "of lengths of paths: less is rounding",
     "UNPUSHED_SHARE": "what a round of a local walk leaves for the next one",
     "DRAWS": "a setting's default",
     "STARTING": "seconds until a cluster must have a worker",

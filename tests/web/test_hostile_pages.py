@@ -23,6 +23,7 @@ from coinhaze.errors import InputError
 from coinhaze.explore.models import (
     Amount,
     BoundedFigure,
+    CoinsOfType,
     CommonOrigin,
     Comparators,
     Destination,
@@ -143,9 +144,13 @@ class HostileExplorer(DrawnExplorer):
             month="2013-01", coins=1, amount=FIVE, bits_mean=1, bits_mean_low=1, bits_mean_high=1,
             bits_by_value=1, bits_by_value_low=1, bits_by_value_high=1,
         )  # fmt: skip
+        kind = CoinsOfType(
+            script_type="p2wpkh", coins=1, amount=FIVE, bits_mean=1, bits_median=1, bits_by_value=1,
+            one_origin=0.5,
+        )  # fmt: skip
         update = {
             "most": rows, "fewest": rows, "notes": ("a note",), "provenance": {"a": "b"},
-            "months": (month,),
+            "months": (month,), "script_types": (kind,),
         }  # fmt: skip
         found: LedgerPage = self._evil(page.model_copy(update=update))
         return found

@@ -31,6 +31,11 @@ class LiveCoins:
     row: Ints
     script: Ints  # the type of each one's script, by SCRIPT_TYPES
 
+    @property
+    def pools(self) -> int:
+        """How many of them are pools."""
+        return int(np.count_nonzero(self.vout < 0))
+
     @classmethod
     def of(cls, tape: Tape) -> LiveCoins:
         """Read them."""

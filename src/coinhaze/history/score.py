@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from coinhaze.amounts import Floats, Ints
-from coinhaze.errors import AccuracyError, UsageError
+from coinhaze.errors import AccuracyError, UsageError, count_words
 from coinhaze.formats.money import with_amount_texts
 from coinhaze.history.accounts import accounts_of
 from coinhaze.history.arrays import zeros
@@ -381,8 +381,11 @@ class HistoryScores:
             # Rows share their draws, whose errors a mean does not average out.
             return f"about {bits:.1f}" if np.any(self.miss > 0) else f"{bits:.3f}"
 
+        pools = self.coins.pools
+        scored = f"{n - pools:,} {self.tape.manifest.scored_words}"
+        scored += f" and {count_words(pools, 'pool')}" if pools else ""
         return (
-            f"{n:,} {self.tape.manifest.scored_words} worth {self.unit.words(value)}: "
+            f"{scored} worth {self.unit.words(value)}: "
             f"{mean_words(mean)} bits on average, {mean_words(weighed)} by value; "
             f"{self.about['method']}, widest interval {width:.3g} bits; "
             f"{reading_words(self.tape.manifest.settings)}"

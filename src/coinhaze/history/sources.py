@@ -28,6 +28,7 @@ from coinhaze.ledger.completeness import (
     NO_STATEMENT,
     OF_COINS,
     TRANSACTIONS,
+    Check,
     Completeness,
     heights_in_words,
     not_checkable,
@@ -39,6 +40,7 @@ from coinhaze.solve.pool.limits import workers_for
 from coinhaze.units import UNITS, Unit, unit_named
 
 RAW = "bitcoin-blocks"
+ADDED = "not checked in what was added"
 
 
 @dataclass
@@ -206,16 +208,26 @@ def following(stream: Iterable[CoinBlocks], manifest: Manifest, where: str) -> I
 
 
 def joined(before: dict[str, Any], now: Completeness, where: str, *, first: bool) -> Completeness:
-    """Give the record of a history that has grown: a check holds only where it held every time."""
+    """Give the record of a history that has grown: a check holds only where it held every time.
+
+    >>> one, none = Completeness((Check("heights contiguous", "passed"),)), Completeness()
+    >>> joined(one.record(), none, "there", first=False).checks[0].words()
+    'heights contiguous: not checkable: not checked in what was added'
+    """
     if first or not before:
         return now
-    earlier = Completeness.of_record(before, where)
-    held = {check.name: check for check in now.checks}
-    checks = tuple(
-        check if held.get(check.name, check).status == "passed" else held[check.name]
-        for check in earlier.checks
+    again = {check.name: check for check in now.checks}
+    return Completeness(
+        tuple(
+            max(check, again.get(check.name) or not_checkable(check.name, ADDED), key=_gravity)
+            for check in Completeness.of_record(before, where).checks
+        )
     )
-    return Completeness(checks)
+
+
+def _gravity(check: Check) -> int:
+    """Rank outcomes; of two that are equal the earlier one is given."""
+    return ("passed", "not checkable", "failed").index(check.status)
 
 
 def refuse_same(path: Path, sources: Sequence[str | Path]) -> None:
