@@ -35,7 +35,7 @@ from formats.test_cryo import erc20 as cryo_transfers
 from formats.test_cryo import hexadecimal, native
 from formats.test_cryo import traces as cryo_traces
 
-MUTANTS, MANY = 250, 5_000  # of each reader's files together
+MUTANTS, MANY = 250, 20_000  # of each reader's files together
 
 TRANSACTIONS = [transaction(receipt_status=1), transaction(hash=txid(2), to_address=None, value=3)]
 TRANSACTIONS[1]["receipt_status"] = None

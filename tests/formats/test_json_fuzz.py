@@ -26,7 +26,7 @@ from formats.test_bitcoin_etl_batches import AWS_END, aws, write_parquet
 from formats.test_labels import TAGPACK
 from ledger.mutants import mutants as damaged
 
-FEW, MANY = 250, 5_000
+FEW, MANY = 250, 20_000
 PIECES = [
     b"",
     b"\n",

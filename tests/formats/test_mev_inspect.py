@@ -116,7 +116,7 @@ def test_the_format_is_distinguished_from_others() -> None:
     assert not mev_inspect.recognises(b'{"hash": "aa", "block_number": 1}')
 
 
-@pytest.mark.parametrize("count", [250, pytest.param(5_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [250, pytest.param(20_000, marks=pytest.mark.long)])
 def test_a_damaged_file_gives_rows_or_an_error_of_ours(tmp_path: Path, count: int) -> None:
     good = text(call(), call(0, error="Reverted"), call(0, 1), reward())
     path = tmp_path / "7.json"

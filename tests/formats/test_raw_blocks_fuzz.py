@@ -22,7 +22,7 @@ from coinhaze.ledger.batches import SCHEMAS, Batch
 from formats import block_samples, zcash_samples
 from formats.block_samples import file_of, undo_frame, varied_blocks
 
-MUTANTS, MANY = 250, 5_000
+MUTANTS, MANY = 250, 20_000
 NAME = re.compile("[0-9a-f]{64}")
 MAXIMUM = {"height": 2**31, "vout": 2**32, "vin": 2**32, "spent_vout": 2**32, "time": 2**32}
 

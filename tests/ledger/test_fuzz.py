@@ -11,7 +11,7 @@ from coinhaze.readers import read
 from ledger.mutants import mutants as damaged
 
 MUTANTS = 300
-MANY = 5_000
+MANY = 20_000
 
 TRANSFERS = (
     b"from,to,amount,time\n"

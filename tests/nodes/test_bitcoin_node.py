@@ -368,7 +368,7 @@ def test_no_mutant_of_a_block_brings_out_another_kind_of_error(recorded: Recorde
 
 @pytest.mark.long
 def test_no_mutant_of_many_brings_out_another_kind_of_error(recorded: Recorded) -> None:
-    check_mutants(recorded, 5_000)
+    check_mutants(recorded, 20_000)
 
 
 def test_raw_blocks_must_be_those_requested(recorded: Recorded) -> None:

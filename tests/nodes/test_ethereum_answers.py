@@ -463,4 +463,4 @@ def test_damaged_answers_give_rows_or_our_own_errors() -> None:
 
 @pytest.mark.long
 def test_many_damaged_answers_give_rows_or_our_own_errors() -> None:
-    fuzz(5_000)
+    fuzz(20_000)

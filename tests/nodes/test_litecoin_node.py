@@ -263,4 +263,4 @@ def test_no_mutant_of_a_block_with_mweb_brings_out_another_kind_of_error() -> No
 
 @pytest.mark.long
 def test_no_mutant_of_many_with_mweb_brings_out_another_kind_of_error() -> None:
-    check_mutants(5_000)
+    check_mutants(20_000)

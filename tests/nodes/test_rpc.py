@@ -461,4 +461,4 @@ def test_no_mutant_of_an_answer_brings_out_another_kind_of_error(fake: Fake) -> 
 
 @pytest.mark.long
 def test_no_mutant_of_many_brings_out_another_kind_of_error(fake: Fake) -> None:
-    check_mutants(fake, 5_000)
+    check_mutants(fake, 20_000)

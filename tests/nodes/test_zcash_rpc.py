@@ -403,4 +403,4 @@ def test_no_mutant_of_a_block_brings_out_another_kind_of_error() -> None:
 
 @pytest.mark.long
 def test_no_mutant_of_many_brings_out_another_kind_of_error() -> None:
-    check_mutants(5_000)
+    check_mutants(20_000)
