@@ -34,10 +34,10 @@ from typing import NamedTuple
 import numpy as np
 
 from coinhaze.history import History
-from coinhaze.history.lists import bounds_by_lists, list_bytes
-from coinhaze.history.live_coins import LiveCoins
-from coinhaze.history.pass_kernels import HALF, pass_gathers
-from coinhaze.history.score import TapeDraws
+from coinhaze.history.scores.lists import bounds_by_lists, list_bytes
+from coinhaze.history.scores.live_coins import LiveCoins
+from coinhaze.history.scores.pass_kernels import HALF, pass_gathers
+from coinhaze.history.scores.score import TapeDraws
 from coinhaze.ledger.coin_blocks import CoinBlocks
 from coinhaze.measures.confidence import rounding_slack, row_ends
 from coinhaze.measures.elementary import expm1_at_most

@@ -21,7 +21,8 @@ from unittest.mock import patch
 
 from coinhaze.formats.bitcoin_raw.networks import BITCOIN
 from coinhaze.formats.bitcoin_raw.wire import double_sha256, merkle_root
-from coinhaze.history import History, sources
+from coinhaze.history import History
+from coinhaze.history.index import sources
 from coinhaze.ledger.coin_blocks import CoinBlocks
 from coinhaze.simulate.history import bitcoin_history
 

@@ -26,7 +26,9 @@ def test_every_package_is_in_the_tree_and_every_entry_exists() -> None:
         )
         shown.add(path.rstrip("/"))
     packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    packages |= {f"solve/{path.parent.name}" for path in PACKAGE.glob("solve/*/__init__.py")}
+    for above in ("history", "solve"):
+        inner = PACKAGE.glob(f"{above}/*/__init__.py")
+        packages |= {f"{above}/{path.parent.name}" for path in inner}
     modules = {p.stem for p in PACKAGE.glob("*.py") if not re.search("^__|_kernels$", p.stem)}
     assert shown == packages | modules
 

@@ -15,7 +15,7 @@ import pytest
 from coinhaze import CoinLedger, History
 from coinhaze.errors import InputError, LedgerError, ResourceError, UsageError
 from coinhaze.history import files
-from coinhaze.history.sources import joined
+from coinhaze.history.index.sources import joined
 from coinhaze.ledger.completeness import Check, Completeness, Status
 from coinhaze.report import files as report_files
 from history.test_tape import pool

@@ -15,8 +15,8 @@ import pytest
 from coinhaze import History, LedgerError, ResourceError, UsageError
 from coinhaze.history import files
 from coinhaze.history.follow import DeepReorganisation, Follower
+from coinhaze.history.index.row_kernels import BEFORE, COINS, FREE, LIVE, SLOTS
 from coinhaze.history.journal import Journal, packed, unpacked
-from coinhaze.history.row_kernels import BEFORE, COINS, FREE, LIVE, SLOTS
 from history.branches import Branch
 
 SEED = 7

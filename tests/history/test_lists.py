@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coinhaze import CoinLedger, History, ResourceError, UsageError
-from coinhaze.history.lists import bounds_by_lists, narrowed
-from coinhaze.history.score import RowScores, score_rows
+from coinhaze.history.scores.lists import bounds_by_lists, narrowed
+from coinhaze.history.scores.score import RowScores, score_rows
 from coinhaze.simulate.history import bitcoin_history
 from history.tape_twin import Distribution, twin_of
 from history.test_tape import LARGEST, largest, named

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from coinhaze import History
-from coinhaze.history import live
-from coinhaze.history.live_kernels import (
+from coinhaze.history.index import live
+from coinhaze.history.index.live_kernels import (
     COUNT,
     FIRST,
     VALUE,

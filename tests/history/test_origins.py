@@ -12,7 +12,7 @@ import pytest
 import coinhaze
 from coinhaze import CoinLedger, History, UnknownName
 from coinhaze.errors import InputError, UsageError
-from coinhaze.history.table import history_table
+from coinhaze.history.scores.table import history_table
 from coinhaze.simulate import simulate_week
 from coinhaze.simulate.history import bitcoin_history
 from history.test_tape import pool

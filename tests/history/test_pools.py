@@ -11,8 +11,8 @@ import pytest
 import coinhaze
 from coinhaze import CoinLedger, History, LedgerError, UnknownName
 from coinhaze.history.follow import Follower
-from coinhaze.history.live_coins import LiveCoins
-from coinhaze.history.over_time import changed_rows
+from coinhaze.history.scores.live_coins import LiveCoins
+from coinhaze.history.scores.over_time import changed_rows
 from history.branches import Branch
 from history.test_tape import compare
 

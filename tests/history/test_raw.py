@@ -16,7 +16,8 @@ import coinhaze
 from coinhaze import History, LedgerError
 from coinhaze.formats.bitcoin_raw import chain as raw_chain
 from coinhaze.formats.bitcoin_raw.chain import RawChain
-from coinhaze.history import files, sources
+from coinhaze.history import files
+from coinhaze.history.index import sources
 from coinhaze.ledger.coin_blocks import CoinBlocks
 from formats.block_samples import (
     block,

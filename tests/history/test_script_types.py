@@ -14,8 +14,8 @@ import coinhaze
 from coinhaze import CoinLedger, History
 from coinhaze.formats.bitcoin_raw.networks import NETWORKS
 from coinhaze.formats.bitcoin_raw.scripts import owners_of
-from coinhaze.history.live_coins import LiveCoins
-from coinhaze.history.live_kernels import VOUT, VOUT_BITS, VOUT_MASK
+from coinhaze.history.index.live_kernels import VOUT, VOUT_BITS, VOUT_MASK
+from coinhaze.history.scores.live_coins import LiveCoins
 from coinhaze.ledger.script_types import SCRIPT_TYPES, types_of_owners
 from coinhaze.simulate.history import bitcoin_history
 from formats.block_samples import ONE_X, ONE_Y, block, coinbase, file_of, name, pay

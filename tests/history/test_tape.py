@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import coinhaze
 from coinhaze import CoinLedger, History, LedgerError, ResourceError, UsageError
-from coinhaze.history.live_coins import LiveCoins
-from coinhaze.history.score import TapeDraws, score_rows
+from coinhaze.history.scores.live_coins import LiveCoins
+from coinhaze.history.scores.score import TapeDraws, score_rows
 from coinhaze.ledger.coin_blocks import blocks_of
 from coinhaze.ledger.coins import POOLS
 from coinhaze.simulate import simulate_week

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from coinhaze import History
-from coinhaze.history.score import TapeColumns, TapeDraws
+from coinhaze.history.scores.score import TapeColumns, TapeDraws
 from coinhaze.simulate.history import bitcoin_history
 from coinhaze.solve.pool import WorkerCluster
 from coinhaze.solve.pool.packed import map_packed, write_packed

@@ -19,8 +19,8 @@ import pytest
 from coinhaze import History
 from coinhaze.errors import InputError, LedgerError, UsageError
 from coinhaze.history.follow import DeepReorganisation, Follower
+from coinhaze.history.index.row_kernels import LIVE
 from coinhaze.history.node import NodeFollower, Watch
-from coinhaze.history.row_kernels import LIVE
 from coinhaze.nodes.bitcoin import BitcoinNode
 from nodes.daemons import Daemon
 

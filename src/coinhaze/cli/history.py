@@ -92,7 +92,7 @@ def score(
     Example: coinhaze history score chain.history --draws 1024 -o scores.parquet
     """
     from coinhaze.history import History
-    from coinhaze.history.transactions import refuse_used
+    from coinhaze.history.scores.transactions import refuse_used
     from coinhaze.report.files import check_output
 
     if output is not None:
@@ -145,7 +145,7 @@ def show(history: Path, coin: str, top: int, as_json: bool) -> None:
         document = {"provenance": _about(opened), **found.as_dict(top)}
         click.echo(json.dumps(document, indent=1, allow_nan=False))
         return
-    from coinhaze.history.table import origins_grid
+    from coinhaze.history.scores.table import origins_grid
     from coinhaze.report import terminal
 
     terminal.show(origins_grid(found, top, opened).rich())
@@ -169,7 +169,13 @@ def table(
     Example: coinhaze history table chain.history --group-by age --figure age.png
     """
     from coinhaze.history import History
-    from coinhaze.history.table import months_grid, save_months, save_table, table_grid, words_of
+    from coinhaze.history.scores.table import (
+        months_grid,
+        save_months,
+        save_table,
+        table_grid,
+        words_of,
+    )
     from coinhaze.report.files import check_output, write_table
 
     if output is not None:
@@ -371,7 +377,7 @@ def _json(scores: HistoryScores, about: dict[str, object]) -> str:
 
 
 def _write(scores: HistoryScores, output: Path, about: dict[str, object]) -> None:
-    from coinhaze.history.table import write_coins
+    from coinhaze.history.scores.table import write_coins
 
     if output.suffix == ".json":
         write_text(output, _json(scores, about))

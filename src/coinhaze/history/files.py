@@ -82,7 +82,7 @@ class Manifest:
     seed: int | None = None  # of the draws of a history that follows a node
     scores: tuple[int, str] | None = None
     scored: Mapping[str, Any] = field(default_factory=dict)  # how the scores were found
-    # What was unspent at the end of each month (coinhaze.history.over_time).
+    # What was unspent at the end of each month (coinhaze.history.scores.over_time).
     months: tuple[Mapping[str, Any], ...] = ()
     completeness: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -22,14 +22,9 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import LedgerError, UsageError
 from coinhaze.history import files
 from coinhaze.history.arrays import zeros
-from coinhaze.history.indexer import Indexer, Taken
-from coinhaze.history.journal import Journal, NamedBlock
-from coinhaze.history.live_coins import LiveCoins
-from coinhaze.history.live_kernels import SLOT, STEPS, VALUE, find_coin
-from coinhaze.history.names import id_of, octets_of_id
-from coinhaze.history.over_time import month_end
-from coinhaze.history.pass_kernels import pass_draws
-from coinhaze.history.row_kernels import (
+from coinhaze.history.index.indexer import Indexer, Taken
+from coinhaze.history.index.live_kernels import SLOT, STEPS, VALUE, find_coin
+from coinhaze.history.index.row_kernels import (
     ALL_SOURCES,
     DEPTH,
     LIVE,
@@ -39,7 +34,13 @@ from coinhaze.history.row_kernels import (
     SOURCES,
     TERMS,
 )
-from coinhaze.history.score import (
+from coinhaze.history.index.sources import joined, raw_checks
+from coinhaze.history.journal import Journal, NamedBlock
+from coinhaze.history.names import id_of, octets_of_id
+from coinhaze.history.scores.live_coins import LiveCoins
+from coinhaze.history.scores.over_time import month_end
+from coinhaze.history.scores.pass_kernels import pass_draws
+from coinhaze.history.scores.score import (
     HistoryScores,
     RowScores,
     TapeDraws,
@@ -48,7 +49,6 @@ from coinhaze.history.score import (
     stored,
     stored_error,
 )
-from coinhaze.history.sources import joined, raw_checks
 from coinhaze.history.tape import Tape
 from coinhaze.measures.confidence import MISS, check_miss
 from coinhaze.solve.exact.stream_kernels import WIDTH

@@ -17,13 +17,8 @@ from coinhaze.amounts import Ints
 from coinhaze.errors import InputError, UsageError
 from coinhaze.history import files
 from coinhaze.history.files import Manifest
-from coinhaze.history.indexer import AT_ONCE, PIECE_ROWS, Indexer
-from coinhaze.history.lists import narrowed
-from coinhaze.history.live_coins import LiveCoins
-from coinhaze.history.origins import CoinOrigins, coin_origins
-from coinhaze.history.over_time import MonthEnd, changed_rows, month_ends, months_table
-from coinhaze.history.score import HistoryScores, RowScores, score_rows, stored
-from coinhaze.history.sources import (
+from coinhaze.history.index.indexer import AT_ONCE, PIECE_ROWS, Indexer
+from coinhaze.history.index.sources import (
     BlockSource,
     following,
     joined,
@@ -31,9 +26,14 @@ from coinhaze.history.sources import (
     open_source,
     refuse_same,
 )
-from coinhaze.history.table import history_table
+from coinhaze.history.scores.lists import narrowed
+from coinhaze.history.scores.live_coins import LiveCoins
+from coinhaze.history.scores.origins import CoinOrigins, coin_origins
+from coinhaze.history.scores.over_time import MonthEnd, changed_rows, month_ends, months_table
+from coinhaze.history.scores.score import HistoryScores, RowScores, score_rows, stored
+from coinhaze.history.scores.table import history_table
+from coinhaze.history.scores.transactions import refuse_used, write_transactions
 from coinhaze.history.tape import Tape
-from coinhaze.history.transactions import refuse_used, write_transactions
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.ledger.coin_blocks import CoinBlocks
 from coinhaze.ledger.completeness import Completeness
@@ -188,10 +188,10 @@ class History:
         `accuracy` is preview (`draws` draws), a width in bits (as many draws as it needs) or exact.
         The seed is random unless given, and recorded. Scores that the history had are replaced.
         `top_sources` also proves intervals from lists of at most so many sources, and gives what
-        both kinds allow: see coinhaze.history.lists. `over_time` also scores what was unspent at
-        the end of each month, by draws alone: see `over_time`. `workers` are open processes that
-        solve the passes in place of threads: they read the history by its path, and its bits are
-        the same.
+        both kinds allow: see coinhaze.history.scores.lists. `over_time` also scores what was
+        unspent at the end of each month, by draws alone: see `over_time`. `workers` are open
+        processes that solve the passes in place of threads: they read the history by its path, and
+        its bits are the same.
         """
         with files.only_writer(self.path):
             self._refuse_changed()

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.errors import LedgerError
-from coinhaze.history.index_kernels import FAULTS, POOL_SHORT, TWICE, UNKNOWN, VALUES
+from coinhaze.history.index.index_kernels import FAULTS, POOL_SHORT, TWICE, UNKNOWN, VALUES
 from coinhaze.ledger.coin_blocks import CoinBlocks
 from coinhaze.ledger.coins import DUPLICATE_COINBASES, POOLS
 

@@ -15,8 +15,8 @@ from coinhaze.formats.bitcoin_raw.networks import BITCOIN_MAGICS, Network
 from coinhaze.formats.bitcoin_raw.wire import double_sha256, id_text
 from coinhaze.history.files import Manifest
 from coinhaze.history.follow import BlockFigures, CoinFigures, DeepReorganisation, Follower, last_id
+from coinhaze.history.index.sources import BlockSource, following, raw_checks
 from coinhaze.history.journal import NamedBlock
-from coinhaze.history.sources import BlockSource, following, raw_checks
 from coinhaze.ledger.coin_blocks import CoinBlocks
 from coinhaze.nodes.best_chain import ChainChanged, ChainNode, RawBlock
 from coinhaze.nodes.http import ResponseTooLarge

@@ -14,8 +14,8 @@ import pyarrow as pa
 from coinhaze.amounts import Floats, Ints
 from coinhaze.history import files
 from coinhaze.history.files import Manifest, PieceFiles
+from coinhaze.history.index.row_kernels import NO_ROW
 from coinhaze.history.names import octets_of_id, transaction_name
-from coinhaze.history.row_kernels import NO_ROW
 
 Numbers = npt.NDArray[np.uint32]
 

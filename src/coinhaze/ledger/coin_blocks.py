@@ -64,7 +64,7 @@ class CoinBlocks:
     spent_names: pa.StringArray | None = None
     made_scripts: Octets | None = None  # types of scripts, by SCRIPT_TYPES; None: not known
     pools: PoolFlows | None = None  # None: no money enters or leaves any
-    accounts: bool = False  # whether coins are what accounts hold (coinhaze.history.accounts)
+    accounts: bool = False  # whether coins are what accounts hold (coinhaze.history.index.accounts)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -25,7 +25,7 @@ from coinhaze.explore.models import (
     Sentence,
 )
 from coinhaze.explore.query import CoinQuery, thing_link
-from coinhaze.history.origins import CoinOrigins
+from coinhaze.history.scores.origins import CoinOrigins
 from coinhaze.measures.scores import ZERO
 
 if TYPE_CHECKING:

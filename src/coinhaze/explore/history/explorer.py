@@ -59,9 +59,9 @@ from coinhaze.explore.table import (
     rows_in_ranges,
 )
 from coinhaze.history import History
-from coinhaze.history.live_coins import coin_names
-from coinhaze.history.origins import CoinOrigins
-from coinhaze.history.table import history_table
+from coinhaze.history.scores.live_coins import coin_names
+from coinhaze.history.scores.origins import CoinOrigins
+from coinhaze.history.scores.table import history_table
 from coinhaze.ledger.script_types import SCRIPT_TYPES
 from coinhaze.measures.scores import ZERO, rising
 from coinhaze.observer.policies import PROPORTIONAL
@@ -132,7 +132,7 @@ class HistoryExplorer:
         coins = self.scores.coins
         txids, _, _ = self.history.tape.transactions(coins.transaction[rows[order]])
         if self.accounts:
-            from coinhaze.history.accounts import accounts_of
+            from coinhaze.history.index.accounts import accounts_of
 
             return list(accounts_of(txids).take(pa.array(back)).to_pylist())
         return list(coin_names(txids.take(pa.array(back)), coins.vout[rows]).to_pylist())

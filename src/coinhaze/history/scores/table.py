@@ -15,9 +15,9 @@ import pyarrow.parquet
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import InputError, UsageError
 from coinhaze.formats.money import with_amount_texts
-from coinhaze.history.live_coins import POOL_SCRIPT
-from coinhaze.history.origins import CoinOrigins
-from coinhaze.history.score import HistoryScores
+from coinhaze.history.scores.live_coins import POOL_SCRIPT
+from coinhaze.history.scores.origins import CoinOrigins
+from coinhaze.history.scores.score import HistoryScores
 from coinhaze.ledger.script_types import SCRIPT_TYPES
 from coinhaze.observer.chain import reading_words
 from coinhaze.options import Grouping

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from coinhaze.history.live_kernels import kernel
-from coinhaze.history.row_kernels import (
+from coinhaze.history.index.live_kernels import kernel
+from coinhaze.history.index.row_kernels import (
     ALL_SOURCES,
     COINS,
     DEPTH,

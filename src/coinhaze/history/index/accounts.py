@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import LedgerError
-from coinhaze.history.account_kernels import (
+from coinhaze.history.index.account_kernels import (
     MINT,
     OPENING,
     coins_of_transfers,

@@ -20,10 +20,10 @@ import pyarrow as pa
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UsageError, count_words
 from coinhaze.formats.money import with_amount_texts
-from coinhaze.history.accounts import accounts_of
 from coinhaze.history.arrays import zeros
-from coinhaze.history.live_coins import LiveCoins, coin_names
-from coinhaze.history.pass_kernels import HALF, pass_columns, pass_draws
+from coinhaze.history.index.accounts import accounts_of
+from coinhaze.history.scores.live_coins import LiveCoins, coin_names
+from coinhaze.history.scores.pass_kernels import HALF, pass_columns, pass_draws
 from coinhaze.history.tape import Tape
 from coinhaze.measures.confidence import (
     MISS,

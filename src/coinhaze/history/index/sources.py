@@ -13,9 +13,9 @@ from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import packing
 from coinhaze.formats.money import unit_of
 from coinhaze.formats.registry import format_of, is_store
-from coinhaze.history.accounts import account_blocks
 from coinhaze.history.files import Manifest
-from coinhaze.history.indexer import refuse_other_kind
+from coinhaze.history.index.accounts import account_blocks
+from coinhaze.history.index.indexer import refuse_other_kind
 from coinhaze.history.names import id_of
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.ledger.coin_blocks import CoinBlocks, blocks_of

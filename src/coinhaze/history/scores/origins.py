@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UnknownName
 from coinhaze.history import files
-from coinhaze.history.accounts import accounts_of
-from coinhaze.history.live_coins import POOL_VOUT
-from coinhaze.history.pass_kernels import pass_back
+from coinhaze.history.index.accounts import accounts_of
+from coinhaze.history.scores.live_coins import POOL_VOUT
+from coinhaze.history.scores.pass_kernels import pass_back
 from coinhaze.ledger.coins import POOLS
 from coinhaze.measures.elementary import expm1_at_most
 from coinhaze.measures.intervals import ROUNDING, slack_from_each, surprise

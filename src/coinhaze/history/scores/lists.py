@@ -12,8 +12,8 @@ import numpy as np
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UsageError
-from coinhaze.history.list_kernels import pass_lists
-from coinhaze.history.score import RowScores
+from coinhaze.history.scores.list_kernels import pass_lists
+from coinhaze.history.scores.score import RowScores
 from coinhaze.history.tape import Tape
 from coinhaze.measures.elementary import expm1_at_most, log2
 from coinhaze.measures.intervals import ROUNDING

@@ -16,7 +16,7 @@ import pyarrow as pa
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import InputError
 from coinhaze.history import files
-from coinhaze.history.score import RowScores
+from coinhaze.history.scores.score import RowScores
 from coinhaze.history.tape import Tape
 from coinhaze.measures.confidence import MISS, mean_ends
 from coinhaze.measures.intervals import ROUNDING

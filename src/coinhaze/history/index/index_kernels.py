@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coinhaze.history.live_kernels import (
+from coinhaze.history.index.live_kernels import (
     AT_ONCE,
     COUNT,
     FIRST,
@@ -31,8 +31,8 @@ from coinhaze.history.live_kernels import (
     kernel,
     remove,
 )
-from coinhaze.history.pool_kernels import MET, POOL_STEPS, open_pool, put_in, take_out
-from coinhaze.history.row_kernels import (
+from coinhaze.history.index.pool_kernels import MET, POOL_STEPS, open_pool, put_in, take_out
+from coinhaze.history.index.row_kernels import (
     ALL_SOURCES,
     COINS,
     DEPTH,

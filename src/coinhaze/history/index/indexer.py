@@ -20,16 +20,15 @@ import pyarrow as pa
 
 from coinhaze.errors import LedgerError, ResourceError
 from coinhaze.history import files
-from coinhaze.history.columns import PieceColumns, write_transactions
 from coinhaze.history.files import Manifest, PieceFiles
-from coinhaze.history.index_kernels import (
+from coinhaze.history.index.columns import PieceColumns, write_transactions
+from coinhaze.history.index.index_kernels import (
     advance,
     take_back,
 )
-from coinhaze.history.live import Live, Words
-from coinhaze.history.names import fault_of, id_of, names_of, transaction_name
-from coinhaze.history.pool_kernels import OPENED
-from coinhaze.history.row_kernels import (
+from coinhaze.history.index.live import Live, Words
+from coinhaze.history.index.pool_kernels import OPENED
+from coinhaze.history.index.row_kernels import (
     ALL_ROWS,
     ALL_SOURCES,
     BEFORE,
@@ -50,6 +49,7 @@ from coinhaze.history.row_kernels import (
     TRANSACTIONS,
     write_changes,
 )
+from coinhaze.history.names import fault_of, id_of, names_of, transaction_name
 from coinhaze.ledger.coin_blocks import HASH, NOT_KNOWN, CoinBlocks, PoolFlows, months_of
 from coinhaze.ledger.coins import POOLS
 from coinhaze.ledger.completeness import Completeness

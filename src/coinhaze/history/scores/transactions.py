@@ -12,8 +12,8 @@ import pyarrow.parquet
 from coinhaze.errors import InputError, UsageError
 from coinhaze.history import files
 from coinhaze.history.files import PieceFiles
-from coinhaze.history.row_kernels import NO_ROW
-from coinhaze.history.score import RowScores
+from coinhaze.history.index.row_kernels import NO_ROW
+from coinhaze.history.scores.score import RowScores
 from coinhaze.history.tape import Tape
 from coinhaze.report.files import write_whole
 

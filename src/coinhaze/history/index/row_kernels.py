@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coinhaze.history.live_kernels import kernel
+from coinhaze.history.index.live_kernels import kernel
 
 # A slot is 48 bytes: live coins on its row, the row, sources it may have, stored roundings behind
 # it, its place among those a transaction spends from and 1, the last block that changed it, the

@@ -15,7 +15,7 @@ from coinhaze.errors import ResourceError
 from coinhaze.history import files
 from coinhaze.history.arrays import grow, zeros
 from coinhaze.history.files import Manifest
-from coinhaze.history.live_kernels import (
+from coinhaze.history.index.live_kernels import (
     HASH_BITS,
     WORDS,
     enter_all,
@@ -23,7 +23,7 @@ from coinhaze.history.live_kernels import (
     move_together,
     take_coins,
 )
-from coinhaze.history.pool_kernels import (
+from coinhaze.history.index.pool_kernels import (
     AT_SLOT,
     CHANGED,
     MET,
@@ -31,7 +31,7 @@ from coinhaze.history.pool_kernels import (
     POOL_WORDS,
     WORTH,
 )
-from coinhaze.history.row_kernels import (
+from coinhaze.history.index.row_kernels import (
     ALL_ROWS,
     ALL_SOURCES,
     BEFORE,

@@ -1,0 +1,1 @@
+"""Scores of a history: passes over its tape, what they give, and questions about them."""
