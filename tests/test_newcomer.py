@@ -192,7 +192,7 @@ FORMATS = {
         "simulate/technologies/plain.py",  # a technology
     },
     "esplora": {"nodes/servers.py"},  # a kind of server
-    "bitcoin-blocks": {"history/sources.py"},  # read without making a ledger of them first
+    "bitcoin-blocks": {"history/index/sources.py"},  # read without making a ledger of them first
     "utxo-snapshot": {"cli/info.py", "store/snapshot.py"},  # not a ledger
 }
 
