@@ -12,7 +12,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from coinhaze.errors import UsageError
 from coinhaze.formats.money import unit_of
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
@@ -191,11 +190,6 @@ def destinations_json(report: DestinationsReport, made_by: Mapping[str, object])
 
 def destinations_dot(report: DestinationsReport) -> str:
     """Return the flow by hop for Graphviz."""
-    if report.layers is None:
-        raise UsageError(
-            "an ordered policy follows lots: there is no flow by hop to draw; "
-            "ask for text, json or html"
-        )
     return dot(report.layers, title=f"destinations of {report.found.name}")
 
 

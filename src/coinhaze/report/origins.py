@@ -12,7 +12,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from coinhaze.errors import UsageError
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.find import find_node
 from coinhaze.graph.holes import incomplete_notes
@@ -141,11 +140,6 @@ def origins_json(found: OriginsReport, made_by: Mapping[str, object]) -> str:
 
 def origins_dot(found: OriginsReport) -> str:
     """Return the flow by hop for Graphviz."""
-    if found.layers is None:
-        raise UsageError(
-            "an ordered policy follows lots: there is no flow by hop to draw; "
-            "ask for text, json or html"
-        )
     return dot(found.layers, title=f"origins of {found.origins.name}")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.amounts import Floats, Ints
+from coinhaze.errors import UsageError
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import Kind
 from coinhaze.graph.reverse import FORWARD
@@ -193,8 +194,13 @@ def quote(text: str) -> str:
     return f'"{plain}"'
 
 
-def dot(layers: Layers, *, title: str) -> str:
+def dot(layers: Layers | None, *, title: str) -> str:
     """Return boxes as nodes in ranks, the oldest on the left, and bands as edges."""
+    if layers is None:
+        raise UsageError(
+            "an ordered policy follows lots: there is no flow by hop to draw; "
+            "ask for text, json or html"
+        )
     lines = [f"digraph {quote(title)} {{", "  rankdir=LR;", "  node [shape=box];"]
     for boxes in layers.boxes:
         lines.append("  { rank=same;")
